@@ -358,6 +358,7 @@ type internalLayer struct {
 var internalLayers = []internalLayer{
 	{"regular", "", "opens files for any reader"},
 	{"diagnostic", "regular", "the errors and hints of all packages"},
+	{"language", "", "compares regular expressions"},
 	{"yamlnode", "", "reads and edits parsed YAML of any kind"},
 	{"transaction", "diagnostic regular", "writes files of any content"},
 	{"watch", "", "reports changed files to its caller"},
@@ -388,7 +389,7 @@ var internalLayers = []internalLayer{
 	{"scaffold/versions", "diagnostic scaffold/edit",
 		"derives a version of a kind from another, as text, independent of projects"},
 	{"expression", "diagnostic", "compiles CEL like API servers"},
-	{"scaffold/fields", "diagnostic",
+	{"scaffold/fields", "diagnostic language",
 		"fields of a kind from flags, as text, independent of files"},
 	{"scaffold/layout", "diagnostic templates scaffold/project", "names of a project's parts, from PROJECT only"},
 	{"scaffold/gosource", "diagnostic scaffold/edit scaffold/layout scaffold/plan scaffold/project",
@@ -491,9 +492,8 @@ var internalLayers = []internalLayer{
 			"verify/manifest verify/sample verify/convention",
 		"finds and checks the CRDs and objects of a directory; only commands import it",
 	},
-	{"diff/language", "", "compares regular expressions"},
 	{"diff/change", "expression verify/definition", "compares any two CRDs"},
-	{"diff/witness", "diff/language diff/change expression verify/sample",
+	{"diff/witness", "language diff/change expression verify/sample",
 		"creates objects and validates them with the API server's libraries"},
 	{
 		"diff/input", "diagnostic regular scaffold/plan scaffold/project generate generate/generator generate/incremental " +

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 	"github.com/kctrl-dev/kctrl/internal/expression"
+	"github.com/kctrl-dev/kctrl/internal/language"
 )
 
 // Witness is an object that one CRD accepts and another one rejects or changes.
@@ -79,29 +80,32 @@ func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
 
 // Find searches for a witness of a change. The CRD of the lenient server must be the lenient side of the change.
 func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
-	s := &search{Finder: f, change: c, refused: map[bool][]step{}, ended: func() bool { return ctx.Err() != nil }}
+	s := &search{Finder: f, change: c, version: c.Version, refused: map[bool][]Request{},
+		ended: func() bool { return ctx.Err() != nil }}
 	s.broken = s.breaker()
-	if c.Keyword == change.KeywordPattern && s.included() {
-		return Result{None: true}
+	if c.Keyword == change.KeywordPattern {
+		least, most := at(c.Lenient.MinLength), limit(c.Lenient.MaxLength)
+		if !s.has(language.Query{Avoid: []string{c.Strict.Pattern}, Min: least, Max: most}) {
+			return Result{None: true}
+		}
 	}
-	version := c.Version
-	if version == "" {
-		version = served(f.lenient.crd)
+	if s.version == "" {
+		s.version = served(f.lenient.crd)
 	}
-	if v := change.Version(f.lenient.crd, version); c.Lenient != nil && v != nil && !v.Served && !v.Storage {
+	if v := change.Version(f.lenient.crd, s.version); c.Lenient != nil && v != nil && !v.Served && !v.Storage {
 		return Result{None: true} // no client can write it, and no object is stored in it
 	}
-	for _, base := range f.basesOf(ctx, version) {
-		for step := range s.candidates(ctx, base) {
+	for _, base := range f.basesOf(ctx, s.version) {
+		for r := range s.candidates(ctx, base) {
 			if ctx.Err() != nil || s.tried >= mostObjects {
 				break
 			}
-			if w := s.try(version, step.before, step.object); w != nil {
-				return Result{Witness: s.smaller(version, w)}
+			if w := s.try(r); w != nil {
+				return Result{Witness: s.smaller(w)}
 			}
 		}
-		if w := s.repaired(ctx, version); w != nil {
-			return Result{Witness: s.smaller(version, w)}
+		if w := s.repaired(ctx); w != nil {
+			return Result{Witness: s.smaller(w)}
 		}
 	}
 	return Result{None: s.harmless(), Tried: s.tried, Refusal: s.refusal}
@@ -111,11 +115,11 @@ func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 const mostRefused = 6
 
 // repaired searches for a witness by repairing the writes that the lenient server rejected.
-func (s *search) repaired(ctx context.Context, version string) *Witness {
+func (s *search) repaired(ctx context.Context) *Witness {
 	refused := slices.Concat(s.refused[false], s.refused[true])
-	s.refused = map[bool][]step{}
-	for _, write := range refused {
-		was, _ := get(write.before, s.change.Path)
+	s.refused = map[bool][]Request{}
+	for _, r := range refused {
+		was, _ := get(r.Before, s.change.Path)
 		shows := func(object map[string]any) bool {
 			value, there := get(object, s.change.Path)
 			if s.change.Keyword == change.KeywordDefault {
@@ -123,13 +127,11 @@ func (s *search) repaired(ctx context.Context, version string) *Witness {
 			}
 			return there && s.broken(was, value)
 		}
-		if s.change.Lenient == nil || !shows(write.object) {
+		if s.change.Lenient == nil || !shows(r.Object) {
 			continue
 		}
-		r := s.request(version, write.object)
-		r.Before = write.before
-		if fixed := s.repair(ctx, r, shows); fixed != nil {
-			if w := s.try(version, write.before, fixed); w != nil {
+		if fixed := s.repair(ctx, r, false, shows); fixed != nil {
+			if w := s.try(s.request(r.Before, fixed)); w != nil {
 				return w
 			}
 		}
@@ -163,7 +165,8 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) string {
 // search is the search for one witness.
 type search struct {
 	*Finder
-	change *change.Change
+	change  *change.Change
+	version string // API version of the objects
 	// broken reports whether a value of the field shows the change, without regard to other changes.
 	broken func(before, value any) bool
 	// rule is the rule of the change. It is nil if the change does not concern a rule, or if the rule does not compile.
@@ -171,83 +174,83 @@ type search struct {
 	tried int
 	// refused contains creates (false) and updates (true) that show the change, but that the lenient server rejects for
 	// another reason.
-	refused map[bool][]step
+	refused map[bool][]Request
 	refusal string // see Result
 	// ended reports whether the caller has stopped waiting.
 	ended func() bool
 }
 
 // try writes an object to both servers, and returns it as a witness if it shows the change.
-func (s *search) try(version string, before, object map[string]any) *Witness {
+func (s *search) try(r Request) *Witness {
 	s.tried++
 	if len(s.change.Path) > 0 || s.change.Lenient != nil {
-		value, there := get(object, s.change.Path)
-		was, _ := get(before, s.change.Path)
+		value, there := get(r.Object, s.change.Path)
+		was, _ := get(r.Before, s.change.Path)
 		if there && !s.broken(was, value) {
 			return nil
 		}
 	}
-	r := s.request(version, object)
-	r.Before = before
 	accepted := s.lenient.Write(r)
-	refused := s.refused[before != nil]
-	elsewhere := s.shapes() || indexOf(accepted.Refused, sampleField(s.change.Path)) < 0
-	if !accepted.accepts() && len(refused) < mostRefused && elsewhere {
-		s.refused[before != nil] = append(refused, step{before, object})
-	}
-	created := Request{Version: version, Object: before, Status: r.Status}
-	if !accepted.accepts() || before != nil && !s.lenient.Write(created).accepts() {
+	if !accepted.accepts() {
+		refused := s.refused[r.Before != nil]
+		elsewhere := s.shapes() || indexOf(accepted.Refused, sampleField(s.change.Path)) < 0
+		if len(refused) < mostRefused && elsewhere {
+			s.refused[r.Before != nil] = append(refused, r)
+		}
 		return nil
 	}
+	if r.Before != nil && !s.lenient.Write(s.request(nil, r.Before)).accepts() {
+		return nil
+	}
+	w := &Witness{Object: r.Object, Before: r.Before, Version: r.Version, Status: r.Status}
 	if s.rule != nil {
-		return s.tryRule(r)
+		if w.Reason = s.ruleReason(r); w.Reason == "" {
+			return nil
+		}
+		return w
 	}
 	got := s.strict.Write(r)
 	if len(got.Refused) > 0 {
-		return &Witness{Object: object, Before: before, Reason: got.explain(s.change), Version: version, Status: r.Status}
+		w.Reason = got.explain(s.change)
+		return w
 	}
 	// The result of the strict server, without the fields that clients of the lenient server do not know.
 	known := runtime.DeepCopyJSON(got.Object)
-	if s.lenient.crd.Spec.PreserveUnknownFields == s.strict.crd.Spec.PreserveUnknownFields ||
-		s.lenient.crd.Spec.PreserveUnknownFields {
-		s.lenient.prune(version, known)
+	if s.lenient.crd.Spec.PreserveUnknownFields || !s.strict.crd.Spec.PreserveUnknownFields {
+		s.lenient.kinds.Prune(s.lenient.kind(r.Version), known)
 	}
-	if before == nil && !reflect.DeepEqual(known, accepted.Object) && s.visible(accepted.Object, known) {
-		return &Witness{Object: object, After: got.Object, Version: version, Status: r.Status}
+	if r.Before == nil && !reflect.DeepEqual(known, accepted.Object) && s.visible(accepted.Object, known) {
+		w.After = got.Object
+		return w
 	}
 	return nil
 }
 
-// tryRule returns a witness if the rule of the change is false for the strict server's form of an object. It does not
+// ruleReason returns why the rule of the change is false for the strict server's form of an object, or "". It does not
 // evaluate the server's other rules, because a CRD may have thousands.
-func (s *search) tryRule(r Request) *Witness {
-	w := &Witness{Object: r.Object, Before: r.Before, Version: r.Version, Status: r.Status}
-	if w.Reason = s.strict.unserved(r.Version, r.Object); w.Reason != "" {
-		return w
+func (s *search) ruleReason(r Request) string {
+	if reason := s.strict.unserved(r.Version, r.Object); reason != "" {
+		return reason
 	}
 	shaped := runtime.DeepCopyJSON(r.Object)
 	s.strict.kinds.Reshape(s.strict.kind(r.Version), shaped)
 	value, there := get(shaped, s.change.Path)
-	was, _ := get(r.Before, s.change.Path)
 	if !there {
-		return nil
+		return ""
 	}
-	if w.Reason = s.rule.reason(was, value); w.Reason == "" {
-		return nil
+	was, _ := get(r.Before, s.change.Path)
+	reason, field := s.rule.reason(was, value), sampleField(s.change.Path)
+	if reason == "" || field == "" {
+		return reason
 	}
-	if field := sampleField(s.change.Path); field != "" {
-		w.Reason = field + ": " + w.Reason
-	}
-	return w
+	return field + ": " + reason
 }
 
 // visible reports whether two objects differ at the field of the change.
 func (s *search) visible(a, b map[string]any) bool {
 	path := s.change.Path
-	if i := slices.IndexFunc(path, func(step string) bool {
-		return step == expression.Items ||
-			step == expression.Values
-	}); i >= 0 {
+	ofMany := func(step string) bool { return step == expression.Items || step == expression.Values }
+	if i := slices.IndexFunc(path, ofMany); i >= 0 {
 		path = path[:i]
 	}
 	if s.change.Keyword == change.KeywordNullable || s.change.Keyword == change.KeywordDefault {
@@ -257,9 +260,6 @@ func (s *search) visible(a, b map[string]any) bool {
 	vb, _ := get(b, path)
 	return !reflect.DeepEqual(va, vb)
 }
-
-// prune removes the fields that a version does not have.
-func (s *Server) prune(version string, object map[string]any) { s.kinds.Prune(s.kind(version), object) }
 
 // basesOf returns objects that the lenient server accepts: small ones and samples.
 func (f *Finder) basesOf(ctx context.Context, version string) []map[string]any {
@@ -274,7 +274,7 @@ func (f *Finder) basesOf(ctx context.Context, version string) []map[string]any {
 	if s == nil {
 		return nil
 	}
-	smallest := f.repair(ctx, Request{Version: version, Object: f.head(version, f.make.object(merged(s), 0, 0))},
+	smallest := f.repair(ctx, Request{Version: version, Object: f.head(version, f.make.object(merged(s), 0, 0))}, false,
 		func(map[string]any) bool { return true })
 	if smallest != nil {
 		bases = append(bases, smallest)

@@ -12,8 +12,6 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	structuraldefaulting "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
@@ -40,32 +38,13 @@ func shallow(s *props) *props {
 	return &out
 }
 
-// checker checks values of one schema.
-type checker struct{ kinds sample.Kinds }
-
-var checked = schema.GroupVersionKind{Group: "check", Version: "v1", Kind: "Check"}
-
-func newChecker(s *props) *checker {
-	c := &checker{}
-	root := &props{Type: "object", Properties: map[string]props{"value": *s}}
-	c.kinds.Add(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: checked.Group, Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: checked.Kind},
-		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-			Name: checked.Version, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root},
-		}},
-	}})
-	return c
-}
-
-// refuses reports whether a value is invalid.
-func (c *checker) refuses(value any) bool {
-	object := map[string]any{"value": runtime.DeepCopyJSONValue(value)}
-	for _, p := range c.kinds.Check(checked, object) {
-		if p.Code != sample.CodeField {
-			return true
-		}
+// refuses returns a function that reports whether a value is invalid for a schema.
+func refuses(s *props) func(value any) bool {
+	root := sample.NewSchema(&props{Type: "object", Properties: map[string]props{"value": *s}})
+	return func(value any) bool {
+		problems := root.CheckUpdate("Check", map[string]any{"value": cloned(value)}, nil)
+		return slices.ContainsFunc(problems, func(p sample.Problem) bool { return p.Code != sample.CodeField })
 	}
-	return false
 }
 
 // breaker returns a function that reports whether a value shows a change, without regard to other changes.
@@ -84,8 +63,8 @@ func (s *search) breaker() func(before, value any) bool {
 	if c.Lenient != nil {
 		changed := shallow(c.Lenient)
 		if change.Copy(c.Keyword, changed, c.Strict) {
-			alone, together := newChecker(changed), newChecker(shallow(c.Strict))
-			return func(_, value any) bool { return alone.refuses(value) && together.refuses(value) }
+			alone, together := refuses(changed), refuses(shallow(c.Strict))
+			return func(_, value any) bool { return alone(value) && together(value) }
 		}
 	}
 	return func(_, _ any) bool { return true }
@@ -130,7 +109,7 @@ func (f *Finder) structuralOf(s *props) *structuralschema.Structural {
 		return f.structural.schema
 	}
 	without := s.DeepCopy()
-	withoutRules(without)
+	edit(without, func(s *props) { s.XValidations = nil })
 	internal := &apiextensions.JSONSchemaProps{}
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(without, internal, nil)
 	f.structural.of, f.structural.schema = s, nil
@@ -142,17 +121,19 @@ func (f *Finder) structuralOf(s *props) *structuralschema.Structural {
 	return f.structural.schema
 }
 
-func withoutRules(s *props) {
-	s.XValidations = nil
+// edit calls visit, which may change its argument, for a schema and all schemas in it.
+func edit(s *props, visit func(*props)) {
+	if s == nil {
+		return
+	}
+	visit(s)
 	for name, p := range s.Properties {
-		withoutRules(&p)
+		edit(&p, visit)
 		s.Properties[name] = p
 	}
-	if of := change.ItemsOf(s); of != nil {
-		withoutRules(of)
-	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		withoutRules(s.AdditionalProperties.Schema)
+	edit(change.ItemsOf(s), visit)
+	if s.AdditionalProperties != nil {
+		edit(s.AdditionalProperties.Schema, visit)
 	}
 }
 

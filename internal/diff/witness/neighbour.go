@@ -11,32 +11,29 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
-	"github.com/kctrl-dev/kctrl/internal/diff/language"
+	"github.com/kctrl-dev/kctrl/internal/language"
 )
 
 // neighbours yields values of a schema that differ from a value in one place.
 func (m *maker) neighbours(s *props, value any, h *hints, depth int) iter.Seq[any] {
-	return func(yield func(any) bool) { m.each(s, value, h, depth, yield) }
-}
-
-// each calls yield with the neighbours of a value. It returns false if yield did.
-func (m *maker) each(s *props, value any, h *hints, depth int, yield func(any) bool) bool {
-	if depth > deepest {
-		return true
-	}
-	all := merged(s)
-	switch v := value.(type) {
-	case map[string]any:
-		return m.eachField(all, s.Required, v, h, depth, yield)
-	case []any:
-		return m.eachItem(all, v, h, depth, yield)
-	}
-	for _, other := range distinct(m.scalars(all, nil, h)) {
-		if keyOf(other) != keyOf(value) && !yield(other) {
-			return false
+	return func(yield func(any) bool) {
+		if depth > deepest {
+			return
+		}
+		all := merged(s)
+		switch v := value.(type) {
+		case map[string]any:
+			m.eachField(all, s.Required, v, h, depth, yield)
+		case []any:
+			m.eachItem(all, v, h, depth, yield)
+		default:
+			for _, other := range distinct(m.scalars(all, nil, h)) {
+				if keyOf(other) != keyOf(value) && !yield(other) {
+					return
+				}
+			}
 		}
 	}
-	return true
 }
 
 // with returns a copy of an object with another value of a field.
@@ -46,28 +43,31 @@ func with(object map[string]any, name string, value any) map[string]any {
 	return out
 }
 
-func (m *maker) eachField(s *props, required []string, v map[string]any, h *hints, depth int,
-	yield func(any) bool) bool {
-	names := slices.Sorted(maps.Keys(s.Properties))
-	for _, name := range names {
-		if _, there := v[name]; there || depth == 0 && (name == "metadata" || name == "status") {
-			continue
-		}
-		if !h.about(name) {
+// less returns a copy of an object without a field.
+func less(object map[string]any, name string) map[string]any {
+	out := maps.Clone(object)
+	delete(out, name)
+	return out
+}
+
+// eachField yields the neighbours of an object.
+func (m *maker) eachField(s *props, required []string, v map[string]any, h *hints, depth int, yield func(any) bool) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if _, there := v[name]; there || depth == 0 && (name == "metadata" || name == "status") || !h.about(name) {
 			continue
 		}
 		of := property(s, name)
 		tries := distinct(append([]any{m.minimal(of, depth)}, m.scalars(merged(of), nil, h)...))
 		for _, value := range tries[:min(len(tries), 5)] {
 			if !yield(with(v, name, value)) {
-				return false
+				return
 			}
 		}
 	}
 	if values := change.ValuesOf(s); values != nil {
 		for _, name := range h.keys() {
 			if _, there := v[name]; !there && !yield(with(v, name, m.minimal(values, depth))) {
-				return false
+				return
 			}
 		}
 	}
@@ -75,55 +75,44 @@ func (m *maker) eachField(s *props, required []string, v map[string]any, h *hint
 		if depth == 0 && (name == "apiVersion" || name == "kind" || name == "metadata") {
 			continue
 		}
-		if !slices.Contains(required, name) && (h.about(name) || depth > 0) {
-			out := maps.Clone(v)
-			delete(out, name)
-			if !yield(out) {
-				return false
-			}
+		if !slices.Contains(required, name) && (h.about(name) || depth > 0) && !yield(less(v, name)) {
+			return
 		}
 		of := property(s, name)
-		if of == nil {
+		if _, listed := s.Properties[name]; of == nil || listed && !h.about(name) && !holds(of) {
 			continue
 		}
-		_, listed := s.Properties[name]
-		if listed && !h.about(name) && !holds(of) {
-			continue
-		}
-		if !m.each(of, v[name], h, depth+1, func(value any) bool { return yield(with(v, name, value)) }) {
-			return false
+		for value := range m.neighbours(of, v[name], h, depth+1) {
+			if !yield(with(v, name, value)) {
+				return
+			}
 		}
 	}
-	return true
 }
 
-func (m *maker) eachItem(s *props, v []any, h *hints, depth int, yield func(any) bool) bool {
+// eachItem yields the neighbours of a list.
+func (m *maker) eachItem(s *props, v []any, h *hints, depth int, yield func(any) bool) {
 	of := change.ItemsOf(s)
-	if of == nil {
-		return true
-	}
-	if !yield(append(slices.Clone(v), m.item(s, of, len(v), depth))) {
-		return false
+	if of == nil || !yield(m.longer(s, of, v, len(v)+1, depth)) {
+		return
 	}
 	if len(v) > 0 && (!yield(append(slices.Clone(v), v[0])) || !yield(slices.Clone(v[:len(v)-1]))) {
-		return false
+		return
 	}
 	for _, length := range h.lengths(s.MaxItems) {
 		if length != len(v) && length < mostItems && !yield(m.longer(s, of, v, length, depth)) {
-			return false
+			return
 		}
 	}
 	for i := range v[:min(len(v), 2)] {
-		whole := m.each(of, v[i], h, depth+1, func(value any) bool {
+		for value := range m.neighbours(of, v[i], h, depth+1) {
 			out := slices.Clone(v)
 			out[i] = value
-			return yield(out)
-		})
-		if !whole {
-			return false
+			if !yield(out) {
+				return
+			}
 		}
 	}
-	return true
 }
 
 var (

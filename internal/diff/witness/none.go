@@ -7,27 +7,16 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
-	"github.com/kctrl-dev/kctrl/internal/diff/language"
-	"github.com/kctrl-dev/kctrl/internal/expression"
+	"github.com/kctrl-dev/kctrl/internal/language"
 )
 
-// included reports whether the strict pattern matches every string that the lenient pattern matches.
-func (s *search) included() bool {
-	a, b := s.change.Lenient, s.change.Strict
-	q := language.Query{Avoid: []string{b.Pattern}, Min: at(a.MinLength), Max: limit(a.MaxLength)}
-	if a.Pattern != "" {
-		q.Match = []string{a.Pattern}
-	}
-	answer, err := language.Find(q)
-	return err == nil && answer.Complete && !answer.Found
-}
-
-// has reports whether the lenient pattern may match a string with the length of a query.
+// has reports whether the lenient pattern may match a string of a query.
 func (s *search) has(q language.Query) bool {
-	if s.change.Lenient.Pattern == "" {
+	if pattern := s.change.Lenient.Pattern; pattern != "" {
+		q.Match = []string{pattern}
+	} else if len(q.Avoid) == 0 {
 		return true
 	}
-	q.Match = []string{s.change.Lenient.Pattern}
 	answer, err := language.Find(q)
 	return err != nil || answer.Found || !answer.Complete
 }
@@ -39,21 +28,11 @@ func (s *search) neverMissing() bool {
 	if len(path) == 0 || s.change.Lenient.Default != nil {
 		return false
 	}
-	parent := merged(s.root())
-	for _, step := range path[:len(path)-1] {
-		if step == expression.Items {
-			parent = change.ItemsOf(parent)
-		} else if step == expression.Values {
-			parent = change.ValuesOf(parent)
-		} else {
-			parent = property(parent, step)
-		}
-		if parent == nil {
-			return false
-		}
-		parent = merged(parent)
+	parent := schemaAt(s.root(), path[:len(path)-1])
+	if parent == nil {
+		return false
 	}
-	return slices.Contains(parent.Required, path[len(path)-1])
+	return slices.Contains(merged(parent).Required, path[len(path)-1])
 }
 
 // harmless reports whether no value can show the change, for one of these reasons: a rule is true for all values of the
@@ -87,7 +66,6 @@ func (s *search) harmless() bool {
 	if s.change.Keyword != change.KeywordFormat || change.TypeOf(a) != change.TypeOf(b) {
 		return false
 	}
-	only := &props{Type: b.Type, Format: b.Format}
-	c := newChecker(only)
-	return !slices.ContainsFunc(s.make.scalars(&props{Type: a.Type}, nil, nil), c.refuses)
+	invalid := refuses(&props{Type: b.Type, Format: b.Format})
+	return !slices.ContainsFunc(s.make.scalars(&props{Type: a.Type}, nil, nil), invalid)
 }

@@ -2,23 +2,17 @@ package witness
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
-// repair returns an object similar to the given one that the lenient server accepts and for which keep returns true. It
-// returns nil if no change to the rejected parts leads to such an object.
-func (f *Finder) repair(ctx context.Context, r Request, keep func(object map[string]any) bool) map[string]any {
-	return f.repairEach(ctx, r, func(object map[string]any) Request { r.Object = object; return r }, keep)
-}
-
-// repairEach is like repair, but the function of creates the request for each object.
-func (f *Finder) repairEach(
-	ctx context.Context, r Request, of func(object map[string]any) Request, keep func(object map[string]any) bool,
+// repair returns an object similar to the one of a request that the lenient server accepts and for which keep returns
+// true. It returns nil if no change to the rejected parts leads to such an object. If same is true, each object
+// replaces an equal one.
+func (f *Finder) repair(
+	ctx context.Context, r Request, same bool, keep func(object map[string]any) bool,
 ) map[string]any {
 	root := change.SchemaOf(change.Version(f.lenient.crd, r.Version))
 	type attempt struct {
@@ -29,7 +23,10 @@ func (f *Finder) repairEach(
 	budget, considered := mostRepairs, 0
 	write := func(object map[string]any) (attempt, bool) {
 		budget--
-		got := f.lenient.Write(of(object))
+		if r.Object = object; same {
+			r.Before = object
+		}
+		got := f.lenient.Write(r)
 		problems := slices.Concat(got.Refused, got.Dropped)
 		return attempt{object, problems, score(problems)}, got.accepts()
 	}
@@ -108,7 +105,7 @@ func placesOf(problems []sample.Problem) [][]string {
 func (f *Finder) around(root *props, object map[string]any, steps []string) func(yield func(map[string]any) bool) {
 	return func(yield func(map[string]any) bool) {
 		s := schemaAt(root, steps)
-		value, there := valueAt(object, steps)
+		value, there := get(object, steps)
 		if s == nil || !there {
 			return
 		}
@@ -122,68 +119,10 @@ func (f *Finder) around(root *props, object map[string]any, steps []string) func
 		h := f.make.hintsOf(rules...)
 		depth := min(len(steps), 1)
 		for v := range f.make.neighbours(s, value, h, depth) {
-			next, ok := setAt(object, steps, v).(map[string]any)
+			next, ok := f.make.place(root, object, steps, v, true)
 			if ok && !yield(next) {
 				return
 			}
 		}
 	}
-}
-
-// schemaAt returns the schema at steps: names, keys and indexes.
-func schemaAt(s *props, steps []string) *props {
-	for _, step := range steps {
-		if s == nil {
-			return nil
-		}
-		if s.Type == "array" {
-			s = change.ItemsOf(s)
-		} else {
-			s = property(s, step)
-		}
-	}
-	return s
-}
-
-// valueAt returns the value at steps.
-func valueAt(value any, steps []string) (any, bool) {
-	for _, step := range steps {
-		switch v := value.(type) {
-		case map[string]any:
-			next, there := v[step]
-			if !there {
-				return nil, false
-			}
-			value = next
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil, false
-			}
-			value = v[i]
-		default:
-			return nil, false
-		}
-	}
-	return value, true
-}
-
-// setAt returns a copy of a value with another value at steps.
-func setAt(value any, steps []string, to any) any {
-	if len(steps) == 0 {
-		return to
-	}
-	switch v := value.(type) {
-	case map[string]any:
-		out := maps.Clone(v)
-		out[steps[0]] = setAt(v[steps[0]], steps[1:], to)
-		return out
-	case []any:
-		out := slices.Clone(v)
-		if i, err := strconv.Atoi(steps[0]); err == nil && i >= 0 && i < len(out) {
-			out[i] = setAt(out[i], steps[1:], to)
-		}
-		return out
-	}
-	return value
 }

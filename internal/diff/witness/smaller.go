@@ -9,7 +9,7 @@ import (
 )
 
 // smaller removes parts of a witness while it remains a witness.
-func (s *search) smaller(version string, w *Witness) *Witness {
+func (s *search) smaller(w *Witness) *Witness {
 	for budget := mostSmaller; ; {
 		next := (*Witness)(nil)
 		for object := range reductions(w.Object, 0) {
@@ -20,7 +20,7 @@ func (s *search) smaller(version string, w *Witness) *Witness {
 				s.change.Keyword != change.KeywordDefault {
 				continue
 			}
-			if next = s.try(version, w.Before, object); next != nil {
+			if next = s.try(s.request(w.Before, object)); next != nil {
 				break
 			}
 		}
@@ -38,9 +38,7 @@ func reductions(object map[string]any, depth int) iter.Seq[map[string]any] {
 			if depth == 0 && (name == "apiVersion" || name == "kind" || name == "metadata") {
 				continue
 			}
-			less := maps.Clone(object)
-			delete(less, name)
-			if !yield(less) {
+			if !yield(less(object, name)) {
 				return
 			}
 			if inner, ok := object[name].(map[string]any); ok {

@@ -10,20 +10,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 )
 
-// step is an object to try, and the object that it replaces.
-type step struct{ before, object map[string]any }
-
 // candidates yields possible witnesses derived from a base.
-func (s *search) candidates(ctx context.Context, base map[string]any) iter.Seq[step] {
+func (s *search) candidates(ctx context.Context, base map[string]any) iter.Seq[Request] {
 	c := s.change
-	return func(yield func(step) bool) {
+	return func(yield func(Request) bool) {
 		if c.Lenient == nil {
 			s.ofKind(base, yield)
 			return
 		}
 		if c.Keyword == change.KeywordDefault {
 			if object, ok := s.make.without(s.root(), base, c.Path); ok {
-				yield(step{object: object})
+				yield(s.request(nil, object))
 			}
 			return
 		}
@@ -32,19 +29,14 @@ func (s *search) candidates(ctx context.Context, base map[string]any) iter.Seq[s
 			return
 		}
 		current, _ := get(from, c.Path)
-		for v := range s.values(current) {
-			object, ok := s.make.place(s.root(), from, c.Path, v.value, true)
-			if !ok {
-				continue
+		s.values(current, func(v any, update bool) bool {
+			object, ok := s.make.place(s.root(), from, c.Path, v, true)
+			next := s.request(nil, object)
+			if update {
+				next.Before = from
 			}
-			next := step{object: object}
-			if v.update {
-				next.before = from
-			}
-			if !yield(next) {
-				return
-			}
-		}
+			return !ok || yield(next)
+		})
 	}
 }
 
@@ -60,18 +52,17 @@ func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
 	if !ok {
 		return nil
 	}
-	r := s.request(s.change.Version, from)
+	r := s.request(nil, from)
 	has := func(object map[string]any) bool { _, there := get(object, path); return there }
-	repaired := s.repair(ctx, r, has)
-	if repaired != nil {
+	if repaired := s.repair(ctx, r, false, has); repaired != nil {
 		from = repaired
 	} else if got := s.lenient.Write(r); len(got.Refused) > 0 {
 		s.refusal = got.Refused[0].Message
 	}
 	if s.rule != nil && s.rule.transition {
 		// Also make an update without changes valid, so that updates fail only because of their changes.
-		same := func(object map[string]any) Request { r.Object, r.Before = object, object; return r }
-		if stable := s.repairEach(ctx, same(from), same, has); stable != nil {
+		r.Object = from
+		if stable := s.repair(ctx, r, true, has); stable != nil {
 			from = stable
 		}
 	}
@@ -79,9 +70,10 @@ func (s *search) with(ctx context.Context, base map[string]any) map[string]any {
 	return from
 }
 
-// request returns the write of an object that shows the change.
-func (s *search) request(version string, object map[string]any) Request {
-	return Request{Version: version, Object: object, Status: len(s.change.Path) > 0 && s.change.Path[0] == "status"}
+// request returns the write of an object that shows the change. A nil before means that the object is created.
+func (s *search) request(before, object map[string]any) Request {
+	return Request{Version: s.version, Object: object, Before: before,
+		Status: len(s.change.Path) > 0 && s.change.Path[0] == "status"}
 }
 
 func (s *search) root() *props {
@@ -89,45 +81,38 @@ func (s *search) root() *props {
 }
 
 // ofKind yields objects for changes outside of schemas.
-func (s *search) ofKind(base map[string]any, yield func(step) bool) {
+func (s *search) ofKind(base map[string]any, yield func(Request) bool) {
 	switch s.change.Keyword {
 	case change.KeywordStatus:
 		status := s.root().Properties["status"]
 		for value := range s.make.neighbours(&status, map[string]any{}, &hints{}, 1) {
-			if !yield(step{object: with(base, "status", value)}) {
+			if !yield(s.request(nil, with(base, "status", value))) {
 				return
 			}
 		}
-		yield(step{object: with(base, "status", map[string]any{"x": "x"})})
+		yield(s.request(nil, with(base, "status", map[string]any{"x": "x"})))
 	case change.KeywordPruning:
-		yield(step{object: with(base, "unknownField", "x")})
+		yield(s.request(nil, with(base, "unknownField", "x")))
 	default:
-		yield(step{object: base})
+		yield(s.request(nil, base))
 	}
 }
 
-// value is a value of the field of a change. update reports whether it must replace the current value.
-type value struct {
-	value  any
-	update bool
-}
-
-// values yields values of the field, derived from the current value.
-func (s *search) values(current any) iter.Seq[value] {
+// values yields values of the field, derived from the current value, and whether each must replace the current value.
+func (s *search) values(current any, yield func(v any, update bool) bool) {
 	c := s.change
-	return func(yield func(value) bool) {
-		if c.Keyword == change.KeywordRule {
-			s.searchRule(current, yield)
+	if c.Keyword == change.KeywordRule {
+		s.searchRule(current, yield)
+		return
+	}
+	for _, v := range distinct(append(s.steered(current), s.make.scalars(c.Lenient, c.Strict, nil)...)) {
+		if !yield(v, false) {
 			return
 		}
-		for _, v := range distinct(append(s.steered(current), s.make.scalars(c.Lenient, c.Strict, nil)...)) {
-			if !yield(value{value: v}) {
-				return
-			}
-		}
-		if s.logic() != "" {
-			s.beside(current, yield)
-		}
+	}
+	if s.logic() != "" {
+		h := s.make.hintsOf(append(rulesOf(s.change.Lenient), s.logic())...)
+		s.beside(current, h, 1, yield)
 	}
 }
 
@@ -162,9 +147,7 @@ func (s *search) steered(current any) []any {
 		}
 		return all
 	case change.KeywordRequired:
-		less := maps.Clone(fields)
-		delete(less, c.Name)
-		return []any{less}
+		return []any{less(fields, c.Name)}
 	case change.KeywordNullable:
 		return []any{nil}
 	case change.KeywordValues, change.KeywordPruning:
@@ -219,41 +202,8 @@ func (s *search) twins() []any {
 	return lists
 }
 
-// beside yields the neighbours of the current value, and their neighbours.
-func (s *search) beside(current any, yield func(value) bool) {
-	queue, seen := []any{current}, map[string]bool{}
-	h := s.make.hintsOf(append(rulesOf(s.change.Lenient), s.logic())...)
-	for made := 0; len(queue) > 0; {
-		from := queue[0]
-		queue = queue[1:]
-		for v := range s.make.neighbours(s.change.Lenient, from, h, 1) {
-			if key := keyOf(v); !seen[key] {
-				seen[key] = true
-				if made += len(key); made > mostValues || s.ended() || s.broken(nil, v) && !yield(value{value: v}) {
-					return
-				}
-				queue = append(queue, v)
-			}
-		}
-	}
-}
-
-// searchRule yields values for which a rule is false, nearest to the current value first.
-func (s *search) searchRule(current any, yield func(value) bool) {
-	if s.rule == nil {
-		return
-	}
-	h := s.make.hintsOf(append([]string{s.change.Name}, rulesOf(s.change.Lenient)...)...)
-	if wholeSelf.MatchString(s.change.Name) {
-		h.names = nil
-	}
-	depth := 1
-	if len(s.change.Path) == 0 {
-		depth = 0
-	}
-	if s.broken(nil, current) && !yield(value{value: current}) {
-		return
-	}
+// beside yields the neighbours of the current value that show the change, and their neighbours, nearest first.
+func (s *search) beside(current any, h *hints, depth int, yield func(v any, update bool) bool) {
 	queue, seen := []any{current}, map[string]bool{}
 	for made := 0; len(queue) > 0; {
 		from := queue[0]
@@ -267,11 +217,29 @@ func (s *search) searchRule(current any, yield func(value) bool) {
 			if made += len(key); made > mostValues || s.ended() {
 				return
 			}
-			if s.broken(nil, v) && !yield(value{value: v}) || s.rule.transition && s.broken(current, v) &&
-				!yield(value{v, true}) {
+			if s.broken(nil, v) && !yield(v, false) ||
+				s.rule != nil && s.rule.transition && s.broken(current, v) && !yield(v, true) {
 				return
 			}
 			queue = append(queue, v)
 		}
+	}
+}
+
+// searchRule yields values for which a rule is false, nearest to the current value first.
+func (s *search) searchRule(current any, yield func(v any, update bool) bool) {
+	if s.rule == nil {
+		return
+	}
+	h := s.make.hintsOf(append([]string{s.change.Name}, rulesOf(s.change.Lenient)...)...)
+	if wholeSelf.MatchString(s.change.Name) {
+		h.names = nil
+	}
+	depth := 1
+	if len(s.change.Path) == 0 {
+		depth = 0
+	}
+	if !s.broken(nil, current) || yield(current, false) {
+		s.beside(current, h, depth, yield)
 	}
 }

@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,7 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
-	"github.com/kctrl-dev/kctrl/internal/diff/language"
+	"github.com/kctrl-dev/kctrl/internal/language"
 )
 
 type props = change.Schema
@@ -72,30 +73,23 @@ func merged(s *props) *props {
 
 // merge adds the constraints of a schema to another one.
 func merge(to, from *props) {
-	if to.Type == "" && !to.XIntOrString {
-		to.Type = from.Type
+	if !to.XIntOrString {
+		to.Type = cmp.Or(to.Type, from.Type)
 	}
 	if len(to.Enum) == 0 {
 		to.Enum = from.Enum
 	}
-	if to.Pattern == "" {
-		to.Pattern = from.Pattern
-	}
-	if to.Format == "" {
-		to.Format = from.Format
-	}
-	greater := func(a, b *int64) bool { return b != nil && (a == nil || *b > *a) }
-	less := func(a, b *int64) bool { return b != nil && (a == nil || *b < *a) }
-	for _, pair := range [][2]**int64{{&to.MinLength, &from.MinLength}, {&to.MinItems, &from.MinItems},
-		{&to.MinProperties, &from.MinProperties}} {
-		if greater(*pair[0], *pair[1]) {
-			*pair[0] = *pair[1]
-		}
-	}
-	for _, pair := range [][2]**int64{{&to.MaxLength, &from.MaxLength}, {&to.MaxItems, &from.MaxItems},
-		{&to.MaxProperties, &from.MaxProperties}} {
-		if less(*pair[0], *pair[1]) {
-			*pair[0] = *pair[1]
+	to.Pattern, to.Format = cmp.Or(to.Pattern, from.Pattern), cmp.Or(to.Format, from.Format)
+	for _, bound := range []struct {
+		to   **int64
+		from *int64
+		sign int64 // -1 for an upper bound
+	}{
+		{&to.MinLength, from.MinLength, 1}, {&to.MinItems, from.MinItems, 1}, {&to.MinProperties, from.MinProperties, 1},
+		{&to.MaxLength, from.MaxLength, -1}, {&to.MaxItems, from.MaxItems, -1}, {&to.MaxProperties, from.MaxProperties, -1},
+	} {
+		if bound.from != nil && (*bound.to == nil || *bound.from*bound.sign > **bound.to*bound.sign) {
+			*bound.to = bound.from
 		}
 	}
 	if from.Minimum != nil && (to.Minimum == nil || *from.Minimum >= *to.Minimum) {

@@ -52,33 +52,36 @@ type Problem struct {
 
 // Kinds are the kinds of a set of CRDs. The zero value is empty.
 type Kinds struct {
-	schemas map[schema.GroupVersionKind]*kind
+	schemas map[schema.GroupVersionKind]*Schema
 	groups  map[string]bool
 }
 
-// kind is one version of a kind.
-type kind struct {
+// Schema is the schema of one version of a kind.
+type Schema struct {
 	given    *apiextensionsv1.JSONSchemaProps
 	unserved bool
 	// The forms of the schema that the libraries require, computed on first use. err is set if that failed.
 	props      *apiextensions.JSONSchemaProps
 	structural *structuralschema.Structural
-	values     *spec.Schema
+	openapi    *spec.Schema
 	rules      *schemacel.Validator
 	made       bool
 	err        error
 }
 
+// NewSchema returns the schema of the objects of a kind that clients can write.
+func NewSchema(given *apiextensionsv1.JSONSchemaProps) *Schema { return &Schema{given: given} }
+
 // Add adds the kind of a CRD.
 func (k *Kinds) Add(crd *apiextensionsv1.CustomResourceDefinition) {
 	if k.schemas == nil {
-		k.schemas, k.groups = map[schema.GroupVersionKind]*kind{}, map[string]bool{}
+		k.schemas, k.groups = map[schema.GroupVersionKind]*Schema{}, map[string]bool{}
 	}
 	k.groups[crd.Spec.Group] = true
 	for _, v := range crd.Spec.Versions {
 		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
 			k.schemas[schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name,
-				Kind: crd.Spec.Names.Kind}] = &kind{given: v.Schema.OpenAPIV3Schema, unserved: !v.Served}
+				Kind: crd.Spec.Names.Kind}] = &Schema{given: v.Schema.OpenAPIV3Schema, unserved: !v.Served}
 		}
 	}
 }
@@ -95,23 +98,16 @@ func (k *Kinds) Check(gvk schema.GroupVersionKind, object map[string]any) []Prob
 // Reshape removes unknown fields from an object and sets defaults, as an API server does when it reads an object from
 // its store.
 func (k *Kinds) Reshape(gvk schema.GroupVersionKind, object map[string]any) {
-	of := k.schemas[gvk]
-	if of == nil {
-		return
-	}
-	if of.prepare(); of.err == nil {
+	if of := k.schemas[gvk]; of != nil && of.prepare() == nil {
 		pruning.Prune(object, of.structural, true)
-		defaulting.PruneNonNullableNullsWithoutDefaults(object, of.structural)
-		defaulting.Default(object, of.structural)
+		of.setDefaults(object)
 	}
 }
 
 // Prune removes the fields from an object that the schema of its version does not have.
 func (k *Kinds) Prune(gvk schema.GroupVersionKind, object map[string]any) {
-	if of := k.schemas[gvk]; of != nil {
-		if of.prepare(); of.err == nil {
-			pruning.Prune(object, of.structural, true)
-		}
+	if of := k.schemas[gvk]; of != nil && of.prepare() == nil {
+		pruning.Prune(object, of.structural, true)
 	}
 }
 
@@ -128,44 +124,54 @@ func (k *Kinds) CheckUpdate(gvk schema.GroupVersionKind, object, before map[stri
 			Hint:    "use an existing kind and version, or delete the sample",
 		}}
 	}
-	if of.prepare(); of.err != nil {
-		return nil // the CRD is rejected
+	return of.CheckUpdate(gvk.Kind, object, before)
+}
+
+// CheckUpdate returns the problems of an object of the named kind that replaces before, and changes the object as API
+// servers would. A nil before means creation. It returns nil if API servers reject the schema.
+func (s *Schema) CheckUpdate(name string, object, before map[string]any) []Problem {
+	if s.prepare() != nil {
+		return nil
 	}
-	c := &check{kind: of, name: gvk.Kind, object: object, before: before, reported: map[string]bool{},
+	c := &check{Schema: s, name: name, object: object, before: before, reported: map[string]bool{},
 		misspelt: map[string]bool{}}
 	c.unknown()
-	defaulting.PruneNonNullableNullsWithoutDefaults(object, of.structural)
-	defaulting.Default(object, of.structural)
+	s.setDefaults(object)
 	c.values()
-	if len(c.found) == 0 || !slices.ContainsFunc(c.found, func(p Problem) bool { return p.Code == CodeValue }) {
+	if !slices.ContainsFunc(c.found, func(p Problem) bool { return p.Code == CodeValue }) {
 		c.listsAndRules()
 	}
 	return c.found
 }
 
+func (s *Schema) setDefaults(object map[string]any) {
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
+	defaulting.Default(object, s.structural)
+}
+
 // prepare computes the forms of the schema.
-func (k *kind) prepare() {
-	if k.made {
-		return
+func (s *Schema) prepare() error {
+	if s.made {
+		return s.err
 	}
-	k.made = true
-	k.props = &apiextensions.JSONSchemaProps{}
-	if k.err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(k.given, k.props,
-		nil); k.err != nil {
-		return
+	s.made = true
+	s.props = &apiextensions.JSONSchemaProps{}
+	s.err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s.given, s.props, nil)
+	if s.err == nil {
+		s.structural, s.err = structuralschema.NewStructural(s.props)
 	}
-	if k.structural, k.err = structuralschema.NewStructural(k.props); k.err != nil {
-		return
+	if s.err == nil {
+		_, s.openapi, s.err = validation.NewSchemaValidator(s.props)
 	}
-	if _, k.values, k.err = validation.NewSchemaValidator(k.props); k.err != nil {
-		return
+	if s.err == nil {
+		s.rules = schemacel.NewValidator(s.structural, true, celconfig.PerCallLimit)
 	}
-	k.rules = schemacel.NewValidator(k.structural, true, celconfig.PerCallLimit)
+	return s.err
 }
 
 // check is the check of one object.
 type check struct {
-	*kind
+	*Schema
 	name   string
 	object map[string]any
 	before map[string]any
@@ -192,7 +198,7 @@ func (c *check) unknown() {
 
 // values reports values that the schema rejects.
 func (c *check) values() {
-	for _, problem := range validate.NewSchemaValidator(c.kind.values, nil, "", strfmt.Default).Validate(c.object).Errors {
+	for _, problem := range validate.NewSchemaValidator(c.openapi, nil, "", strfmt.Default).Validate(c.object).Errors {
 		name := ""
 		if e, ok := errors.AsType[*openapierrors.Validation](problem); ok {
 			name = e.Name

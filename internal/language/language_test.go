@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/kctrl-dev/kctrl/internal/diff/language"
+	"github.com/kctrl-dev/kctrl/internal/language"
 )
 
 func TestFindReturnsTheShortestText(t *testing.T) {
