@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
@@ -42,8 +44,7 @@ var constraints = []constraint{
 	{name: "format", on: texts, example: "uri", take: (*Field).takeFormat},
 	{name: "enum", on: scalarsOnly, example: "Fast|Safe", take: (*Field).takeEnum},
 	limit("minItems", "", lists), limit("maxItems", "", lists),
-	{name: "unique", also: "uniqueItems", on: lists, take: func(f *Field,
-		_ argument) error {
+	{name: "unique", also: "uniqueItems", on: lists, take: func(f *Field, _ argument) error {
 		f.unique = true
 		return nil
 	}},
@@ -55,7 +56,10 @@ var constraints = []constraint{
 	{name: "required", take: func(f *Field, a argument) error { return f.presence(&f.required, a) }},
 	{name: "optional", take: func(f *Field, a argument) error { return f.presence(&f.optional, a) }},
 	{name: "immutable", take: func(f *Field, _ argument) error { f.immutable = true; return nil }},
-	{name: "rule", example: `"self >= oldSelf"`, take: (*Field).takeRule},
+	{name: "rule", example: `"self >= oldSelf"`, take: func(f *Field, a argument) error {
+		f.rules = append(f.rules, rule{argument: a})
+		return nil
+	}},
 	{name: "message", example: `"may only grow"`, take: (*Field).takeMessage},
 	{name: "doc", example: `"How many pods there are."`, take: (*Field).takeDoc},
 }
@@ -97,10 +101,7 @@ func limit(name, also string, on target) constraint {
 func (f *Field) constrain() error {
 	seen := map[string]bool{}
 	for _, a := range f.constraints {
-		i := slices.IndexFunc(constraints, func(c constraint) bool {
-			return c.name == a.name || c.also != "" &&
-				c.also == a.name
-		})
+		i := slices.IndexFunc(constraints, func(c constraint) bool { return a.name == c.name || a.name == c.also })
 		if i < 0 {
 			return f.unknownConstraint(a)
 		}
@@ -151,15 +152,14 @@ func (f *Field) hasTarget(on target) bool {
 	case scalarsOnly:
 		return f.scalar != nil && (f.scalar.name == "string" || f.scalar.kind == kindInteger)
 	case lists:
-		return f.isList
+		return f.form == list
 	case maplike:
-		return f.isMap || f.object != nil && !f.isList
+		return f.form == mapping || f.object != nil && f.form == single
 	}
 	return true
 }
 
 func (f *Field) misplaced(a argument, c constraint) error {
-	is := f.typ
 	hint := "omit it"
 	for _, other := range []struct{ name, here string }{
 		{"min", "minLength"}, {"max", "maxLength"}, {"min", "minItems"}, {"max", "maxItems"}, {"min", "minProperties"},
@@ -178,7 +178,7 @@ func (f *Field) misplaced(a argument, c constraint) error {
 	if f.scalar != nil && f.scalar.name == "quantity" && (c.name == "min" || c.name == "max") {
 		hint = `write rule="quantity(string(self)).isGreaterThan(quantity('0'))"`
 	}
-	return f.refuse(a.text, "a "+is+" has no "+c.name, hint)
+	return f.refuse(a.text, "a "+f.typ+" has no "+c.name, hint)
 }
 
 func (f *Field) takePattern(a argument) error {
@@ -243,11 +243,6 @@ func (f *Field) presence(which *bool, a argument) error {
 	return nil
 }
 
-func (f *Field) takeRule(a argument) error {
-	f.rules = append(f.rules, rule{argument: a})
-	return nil
-}
-
 func (f *Field) takeMessage(a argument) error {
 	if len(f.rules) == 0 || f.rules[len(f.rules)-1].message != "" {
 		return f.refuse(a.text, "a message must follow a rule", `write rule="self >= oldSelf",message="may only grow"`)
@@ -289,7 +284,7 @@ func (f *Field) check() error {
 	if err := cmp.Or(f.checkTransitions(), f.checkCost()); err != nil {
 		return err
 	}
-	if f.top() && f.status && f.required {
+	if f.in.of == nil && f.in.status && f.required {
 		return f.refuse("required", "a new object has an empty status", "omit it")
 	}
 	return f.checkValues()
@@ -304,7 +299,7 @@ func (f *Field) checkKey(key string) error {
 	case child == nil:
 		return f.refuse(f.keyText, "the items have no field "+diagnostic.Quote(key),
 			fmt.Sprintf("add %s %s[].%s:string", f.flag.name, f.path(), key))
-	case child.collection() || child.object != nil || child.scalar.boxed:
+	case child.collection() || child.object != nil || child.scalar.imports != nil:
 		return child.refuse(child.typ, "the key of a list must be a string, a number or a bool", "use string")
 	case child.optional && child.defaultText == nil:
 		return child.refuse("optional", "the key of a list cannot be optional", "remove optional, or add a default")
@@ -315,12 +310,10 @@ func (f *Field) checkKey(key string) error {
 // checkTransitions rejects constraints on the previous value of a field in list items that have no key, because API
 // servers cannot match such items with their previous values.
 func (f *Field) checkTransitions() error {
-	compares := f.immutable
-	for _, r := range f.rules {
-		compares = compares || strings.Contains(r.value, "oldSelf")
-	}
-	for up := f.up; compares && up != nil; up = up.up {
-		if up.isList && len(up.keys) == 0 {
+	usesOld := func(r rule) bool { return strings.Contains(r.value, "oldSelf") }
+	compares := f.immutable || slices.ContainsFunc(f.rules, usesOld)
+	for up := f.in.of; compares && up != nil; up = up.in.of {
+		if up.form == list && len(up.keys) == 0 {
 			return f.refuse("", "the previous value is unknown: the items of "+up.name+" have no key",
 				"give the list a key: "+up.flag.name+" "+up.path()+":[]object,key=name")
 		}
@@ -334,15 +327,14 @@ func (f *Field) checkCost() error {
 		return nil
 	}
 	times := 1.0
-	for up := f.up; up != nil; up = up.up {
+	for up := f.in.of; up != nil; up = up.in.of {
 		if !up.collection() {
 			continue
 		}
 		times *= up.most()
 		if times*f.weight() > maxCost {
 			return f.refuse("", "API servers reject its rules: it may occur too often",
-				"limit what contains it, for example with "+map[bool]string{true: "maxItems=64",
-					false: "maxProperties=64"}[up.isList]+" of "+up.path()+", and its own size")
+				"limit what contains it, for example with "+up.form.high+"=64 of "+up.path()+", and its own size")
 		}
 	}
 	return nil
@@ -356,10 +348,8 @@ const (
 
 // most returns the maximum number of items of a list or map.
 func (f *Field) most() float64 {
-	for _, name := range []string{"maxItems", "maxProperties"} {
-		if n, ok := f.limits[name]; ok {
-			return float64(n)
-		}
+	if n, ok := f.limits[f.form.high]; ok {
+		return float64(n)
 	}
 	return unbounded
 }
@@ -372,13 +362,11 @@ func (f *Field) weight() float64 {
 		for _, child := range f.object.fields {
 			one += child.weight()
 		}
-	case f.scalar.name == "string" && len(f.enum) == 0:
-		one = unbounded / 10
+	case f.scalar.kind != kindInteger && f.scalar.kind != kindBoolean && len(f.enum) == 0:
+		one = unbounded / 10 // a string without a limit on its length
 		if n, ok := f.limits["maxLength"]; ok {
 			one = 1 + float64(n)/10
 		}
-	case f.scalar.kind != kindInteger && f.scalar.kind != kindBoolean && len(f.enum) == 0:
-		one = unbounded / 10 // a string without a limit on its length
 	}
 	if f.collection() {
 		return one * f.most()
@@ -401,8 +389,8 @@ func (f *Field) checkValues() error {
 		}
 		if err != nil {
 			hint := "give a value that it accepts"
-			if value, ok := first(f.values()); ok {
-				hint = "write " + v.text.name + "=" + spell(value)
+			if valid := f.values(1); len(valid) > 0 {
+				hint = "write " + v.text.name + "=" + spell(valid[0])
 			}
 			return f.refuse(v.text.text, err.Error(), hint)
 		}
@@ -411,7 +399,7 @@ func (f *Field) checkValues() error {
 	if f.defaultText != nil && f.required {
 		return f.refuse("required", "a field with a default is optional", "remove required")
 	}
-	if _, ok := first(f.values()); !ok {
+	if len(f.values(1)) == 0 {
 		return f.refuse("", "no valid value was found", "add one for the sample and the tests: example=VALUE")
 	}
 	return nil
@@ -419,39 +407,18 @@ func (f *Field) checkValues() error {
 
 // parse parses a value of the field. Values that are not scalars are JSON.
 func (f *Field) parse(text string) (any, error) {
-	if !f.collection() && f.scalar != nil && f.scalar.parse != nil {
+	if f.form == single && f.object == nil {
 		value, err := f.scalar.parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s is not %w", diagnostic.Quote(text), err)
 		}
 		return value, nil
 	}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
 	var value any
-	if err := decoder.Decode(&value); err != nil || decoder.More() {
+	if err := utiljson.Unmarshal([]byte(text), &value); err != nil {
 		return nil, fmt.Errorf("%s is not JSON", diagnostic.Quote(text))
 	}
-	return wholeNumbers(value), nil
-}
-
-// wholeNumbers converts integral numbers in a value to int64.
-func wholeNumbers(value any) any {
-	switch v := value.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-	case []any:
-		for i := range v {
-			v[i] = wholeNumbers(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = wholeNumbers(v[k])
-		}
-	}
-	return value
+	return value, nil
 }
 
 // spell returns a value in the form that a user writes in a flag.

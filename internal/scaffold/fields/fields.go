@@ -8,9 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/gobuffalo/flect"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
@@ -56,36 +56,56 @@ func (m *Model) Scale() *Scale { return m.scale }
 type Field struct {
 	*flag
 	name, golang string
-	up           *Field // nil at the top level
 	of           *Model
-	status       bool
-	implicit     bool // the field exists only because flags define its nested fields
+	in           *object // object that contains the field
+	implicit     bool    // the field exists only because flags define its nested fields
 
 	// The type: a scalar, an object or a condition, or a list or map of one of these.
-	isList, isMap bool
-	scalar        *scalar // also set for an object
-	object        *object // fields of an object; nil for other types
-	reference     string  // kind that an object refers to
+	form      *form
+	scalar    *scalar // also set for an object
+	object    *object // fields of an object; nil for other types
+	reference string  // name of the Go type of a reference, without the kind that has it
+	refers    string  // what a reference refers to, such as "a ConfigMap"
 
-	limits                 map[string]int64
-	pattern                *regexp.Regexp
-	format                 string
-	enum                   []any
-	unique, atomic         bool
-	keys                   []string
-	keyText                string
-	required, optional     bool
-	immutable              bool
-	rules                  []rule
-	doc                    string
-	defaultText            *argument
-	exampleText            *argument
-	byDefault, example     any
-	typeName, itemTypeName string // names of the Go types declared for the field
+	limits             map[string]int64
+	pattern            *regexp.Regexp
+	format             string
+	enum               []any
+	unique, atomic     bool
+	keys               []string
+	keyText            string
+	required, optional bool
+	immutable          bool
+	rules              []rule
+	doc                string
+	defaultText        *argument
+	exampleText        *argument
+	byDefault, example any
+	typeName           string // name of the Go type declared for the field or its items; it may be empty
 }
 
+// form is a form of types. Its strings depend on the form only.
+type form struct {
+	name     string // in errors
+	brackets string // after the name of a field in paths
+	index    string // after the name of a field in JSON paths
+	golang   string // before the Go type of a value
+	low      string // limits of the number of values
+	high     string
+}
+
+var (
+	single  = &form{"one object", "", "", "", "minProperties", "maxProperties"}
+	list    = &form{"a list", "[]", "[0]", "[]", "minItems", "maxItems"}
+	mapping = &form{"a map", "{}", "['key']", "map[string]", "minProperties", "maxProperties"}
+)
+
 // object has the fields of a struct, in order.
-type object struct{ fields []*Field }
+type object struct {
+	fields []*Field
+	of     *Field // field whose type the struct is; nil for spec and status
+	status bool   // whether the struct belongs to the status
+}
 
 func (o *object) find(name string) *Field {
 	for _, f := range o.fields {
@@ -100,26 +120,14 @@ func (o *object) required() []*Field {
 	return slices.DeleteFunc(slices.Clone(o.fields), func(f *Field) bool { return !f.mustBeSet() })
 }
 
-func (f *Field) collection() bool { return f.isList || f.isMap }
-
-func (f *Field) top() bool { return f.up == nil }
+func (f *Field) collection() bool { return f.form != single }
 
 // path returns the path of the field as users write it in flags.
 func (f *Field) path() string {
-	if f.up == nil {
+	if f.in.of == nil {
 		return f.name
 	}
-	return f.up.path() + f.up.brackets() + "." + f.name
-}
-
-func (f *Field) brackets() string {
-	switch {
-	case f.isList:
-		return "[]"
-	case f.isMap:
-		return "{}"
-	}
-	return ""
+	return f.in.of.path() + f.in.of.form.brackets + "." + f.name
 }
 
 // mustBeSet reports whether the field is required, by a flag or by default. An object that no flag defines is required
@@ -128,7 +136,7 @@ func (f *Field) mustBeSet() bool {
 	switch {
 	case f.required || f.optional:
 		return f.required
-	case f.defaultText != nil || f.status && f.top() || f.status && f.collection():
+	case f.defaultText != nil || f.in.status && (f.in.of == nil || f.collection()):
 		return false
 	case f.implicit:
 		return len(f.object.required()) > 0 && !f.collection()
@@ -138,20 +146,13 @@ func (f *Field) mustBeSet() bool {
 
 // Parse parses flags. The error joins *diagnostic.Error values for all invalid flags.
 func Parse(r Request) (*Model, error) {
-	m := &Model{kind: r.Kind, namespaced: r.Namespaced, spec: &object{}, status: &object{}}
+	m := &Model{kind: r.Kind, namespaced: r.Namespaced, spec: &object{}, status: &object{status: true}}
 	var errs []error
-	for _, group := range []struct {
-		name   string
-		values []string
-		in     *object
-	}{{"--field", r.Spec, m.spec}, {"--status-field", r.Status, m.status}} {
-		for _, text := range group.values {
-			f, err := parseFlag(group.name, text)
-			if err == nil {
-				err = m.add(group.in, f, group.in == m.status)
-			}
-			errs = append(errs, err)
-		}
+	for _, text := range r.Spec {
+		errs = append(errs, m.add(m.spec, text))
+	}
+	for _, text := range r.Status {
+		errs = append(errs, m.add(m.status, text))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -161,10 +162,7 @@ func Parse(r Request) (*Model, error) {
 		return nil, err
 	}
 	m.scale = scale
-	for _, top := range []*object{m.spec, m.status} {
-		errs = append(errs, m.finish(top))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(m.spec.finish(), m.status.finish()); err != nil {
 		return nil, err
 	}
 	if r.Further {
@@ -185,21 +183,28 @@ func Parse(r Request) (*Model, error) {
 	return m, nil
 }
 
-// add adds the field of a flag at its path, and creates missing objects on the path.
-func (m *Model) add(in *object, fl *flag, status bool) error {
+// add adds the field of a flag with the given value at its path in an object, and creates missing objects on the path.
+func (m *Model) add(in *object, text string) error {
+	fl, err := parseFlag(map[bool]string{false: "--field", true: "--status-field"}[in.status], text)
+	if err != nil {
+		return err
+	}
 	segments := strings.Split(fl.path, ".")
-	var up *Field
 	for _, segment := range segments[:len(segments)-1] {
-		name, isList := strings.CutSuffix(segment, "[]")
-		name, isMap := strings.CutSuffix(name, "{}")
+		name, shape := segment, single
+		for _, other := range []*form{list, mapping} {
+			if before, ok := strings.CutSuffix(segment, other.brackets); ok {
+				name, shape = before, other
+			}
+		}
 		if err := checkName(fl, name); err != nil {
 			return err
 		}
 		found := in.find(name)
 		if found == nil {
-			found = &Field{flag: fl, name: name, up: up, of: m, status: status, implicit: true, isList: isList, isMap: isMap,
-				object: &object{}, limits: map[string]int64{}}
-			if err := found.place(in); err != nil {
+			found = &Field{flag: fl, name: name, of: m, in: in, implicit: true, form: shape, limits: map[string]int64{}}
+			found.setObject(&object{})
+			if err := found.place(); err != nil {
 				return err
 			}
 		}
@@ -207,98 +212,81 @@ func (m *Model) add(in *object, fl *flag, status bool) error {
 			return fl.refuse(segment, found.path()+" is a "+found.typ+", which has no fields",
 				"make it an object, or rename the field")
 		}
-		if found.isList != isList || found.isMap != isMap {
-			return fl.refuse(segment, found.path()+" is "+found.form(), "write "+found.path()+found.brackets()+"."+
+		if found.form != shape {
+			return fl.refuse(segment, found.path()+" is "+found.form.name, "write "+found.path()+found.form.brackets+"."+
 				segments[len(segments)-1])
 		}
-		in, up = found.object, found
+		in = found.object
 	}
 	name := segments[len(segments)-1]
 	if err := checkName(fl, name); err != nil {
 		return err
 	}
-	f := &Field{flag: fl, name: name, up: up, of: m, status: status, limits: map[string]int64{}}
+	f := &Field{flag: fl, name: name, of: m, in: in, form: single, limits: map[string]int64{}}
 	if err := f.setType(fl.typ); err != nil {
 		return err
 	}
 	if err := f.constrain(); err != nil {
 		return err
 	}
-	if had := in.find(name); had != nil && had.implicit && f.object != nil && f.reference == "" &&
-		had.isList == f.isList && had.isMap == f.isMap {
-		f.object, f.golang = had.object, had.golang
-		for _, child := range had.object.fields {
-			child.up = f
-		}
+	if had := in.find(name); had != nil && had.implicit && f.object != nil && f.reference == "" && had.form == f.form {
+		f.golang = had.golang
+		f.setObject(had.object)
 		in.fields[slices.Index(in.fields, had)] = f
 		return nil
 	}
-	return f.place(in)
+	return f.place()
 }
 
-func (f *Field) form() string {
-	switch {
-	case f.isList:
-		return "a list"
-	case f.isMap:
-		return "a map"
-	}
-	return "one object"
+// setObject makes o the fields of the field.
+func (f *Field) setObject(o *object) {
+	f.object = o
+	o.of, o.status = f, f.in.status
 }
 
-// place appends the field unless its name is in use.
-func (f *Field) place(in *object) error {
+// place appends the field to its object unless its name is in use.
+func (f *Field) place() error {
 	f.golang = goName(f.name)
-	taken := in.fields
-	if f.status && f.top() {
-		for _, name := range []string{"observedGeneration", "conditions"} {
-			if f.golang == goName(name) {
-				return f.refuse(f.name, "every status has "+name, "omit it")
-			}
-		}
+	if f.in.status && f.in.of == nil && (f.name == "observedGeneration" || f.name == "conditions") {
+		return f.refuse(f.name, "every status has "+f.name, "omit it")
 	}
 	if f.golang == "DeepCopy" || f.golang == "DeepCopyInto" {
 		return f.refuse(f.name, "every object in Go has a method "+f.golang, "choose another name")
 	}
-	for _, other := range taken {
+	for _, other := range f.in.fields {
 		if strings.EqualFold(other.golang, f.golang) {
 			return f.refuse(f.flag.path, "duplicate of the field "+other.path(), "choose another name")
 		}
 	}
-	in.fields = append(in.fields, f)
+	f.in.fields = append(f.in.fields, f)
 	return nil
 }
 
-var jsonName = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)
+var (
+	jsonName        = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)
+	kindName        = regexp.MustCompile(`^[A-Z][a-zA-Z0-9]*$`)
+	notAlphanumeric = regexp.MustCompile(`[^a-zA-Z0-9]`)
+)
 
 // checkName rejects names that violate the API conventions.
 func checkName(fl *flag, name string) error {
 	switch {
 	case name == "":
-		return fl.refuse(orElse(fl.path, fl.text), "the name is missing", "write "+fl.name+" size:int32")
+		return fl.refuse(cmp.Or(fl.path, fl.text), "the name is missing", "write "+fl.name+" size:int32")
 	case len(name) > 63:
 		return fl.refuse(name, "the name is longer than 63 characters", "choose a shorter name")
 	case jsonName.MatchString(name):
 		return nil
 	}
 	hint := "names consist of letters and digits, and start with a lower-case letter"
-	better := lowerFirst(flect.Camelize(strings.Map(func(r rune) rune {
-		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-			return r
-		}
-		return '_'
-	}, name)))
+	better := flect.Camelize(notAlphanumeric.ReplaceAllString(name, "_"))
+	if better != "" {
+		better = strings.ToLower(better[:1]) + better[1:]
+	}
 	if jsonName.MatchString(better) {
 		hint = "did you mean " + better + "?"
 	}
 	return fl.refuse(name, "invalid field name", hint)
-}
-
-func lowerFirst(name string) string {
-	if name == "" {
-		return name
-	}
-	return strings.ToLower(name[:1]) + name[1:]
 }
 
 // initialisms are words that Go names write in capitals.
@@ -308,62 +296,42 @@ var initialisms = []string{
 	"TCP", "TLS", "TTL", "UDP", "UI", "UID", "URI", "URL", "UUID", "VM", "XML", "YAML",
 }
 
+// words matches the words of a name. A word starts at each capital that follows a lower-case letter or a digit.
+var words = regexp.MustCompile(`[A-Z]*[^A-Z]+|[A-Z]+`)
+
 // goName returns the Go name of a field: PodIP for "podIp".
 func goName(name string) string {
-	var out strings.Builder
-	for _, word := range words(name) {
+	return words.ReplaceAllStringFunc(name, func(word string) string {
 		if upper := strings.ToUpper(word); slices.Contains(initialisms, upper) {
-			out.WriteString(upper)
-		} else {
-			out.WriteString(strings.ToUpper(word[:1]) + word[1:])
+			return upper
 		}
-	}
-	return out.String()
-}
-
-// words splits a name before each capital that follows a lower-case letter or a digit.
-func words(name string) []string {
-	var all []string
-	begin := 0
-	for i := 1; i < len(name); i++ {
-		if unicode.IsUpper(rune(name[i])) && !unicode.IsUpper(rune(name[i-1])) {
-			all, begin = append(all, name[begin:i]), i
-		}
-	}
-	return append(all, name[begin:])
+		return strings.ToUpper(word[:1]) + word[1:]
+	})
 }
 
 // setReference makes the field a reference to an object of another kind.
 func (f *Field) setReference(text string) error {
 	kind, part, keyed := strings.Cut(text, "/")
-	if kind == "" || !unicode.IsUpper(rune(kind[0])) || strings.ContainsFunc(kind, func(r rune) bool {
-		return r > 127 || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) || keyed && part != "key" {
+	if !kindName.MatchString(kind) || keyed && part != "key" {
 		return f.refuse(f.typ, "a reference requires a kind", "write ref=ConfigMap, or ref=ConfigMap/key for a key in it")
 	}
-	f.reference = kind
-	f.object = &object{}
+	f.reference, f.refers = kind, "a "+kind
+	f.setObject(&object{})
 	parts := []string{"name:string,minLength=1,maxLength=253,doc=\"name of the " + kind + ".\""}
-	if f.isList {
-		f.keys = []string{"name"}
-	}
+	keys := []string{"name"}
 	if !f.of.namespaced {
 		parts = append(parts, "namespace:string,minLength=1,maxLength=63,doc=\"namespace of the "+kind+".\"")
-		if f.isList {
-			f.keys = append(f.keys, "namespace")
-		}
+		keys = append(keys, "namespace")
+	}
+	if f.form == list {
+		f.keys = keys
 	}
 	if keyed {
 		parts = append(parts, "key:string,minLength=1,maxLength=253,doc=\"key in the "+kind+".\"")
-		f.reference += "Key"
+		f.reference, f.refers = kind+"Key", "a key of a "+kind
 	}
 	for _, text := range parts {
-		fl, err := parseFlag(f.flag.name, text)
-		if err != nil {
-			return err
-		}
-		child := &Field{flag: fl, name: fl.path, up: f, of: f.of, status: f.status, limits: map[string]int64{}}
-		if err := errors.Join(child.setType(fl.typ), child.constrain(), child.place(f.object)); err != nil {
+		if err := f.of.add(f.object, text); err != nil {
 			return err
 		}
 	}
@@ -371,16 +339,16 @@ func (f *Field) setReference(text string) error {
 }
 
 // finish checks all fields of an object, starting with the innermost ones.
-func (m *Model) finish(o *object) error {
+func (o *object) finish() error {
 	var errs []error
 	for _, f := range o.fields {
 		if f.object != nil {
 			if len(f.object.fields) == 0 {
 				errs = append(errs, f.refuse(f.typ, "an object requires fields", fmt.Sprintf("add %s %s%s.name:string", f.flag.name,
-					f.path(), f.brackets())))
+					f.path(), f.form.brackets)))
 				continue
 			}
-			if err := m.finish(f.object); err != nil {
+			if err := f.object.finish(); err != nil {
 				errs = append(errs, err)
 				continue
 			}
@@ -395,14 +363,14 @@ func (m *Model) Empty() bool { return len(m.spec.fields) == 0 }
 
 // accept returns the reason why a value is invalid, or nil.
 func (f *Field) accept(value any) error {
-	switch {
-	case f.isList:
+	switch f.form {
+	case list:
 		items, ok := value.([]any)
 		if !ok {
 			return errors.New("not a list")
 		}
-		return cmp.Or(f.acceptCount(len(items), "minItems", "maxItems"), f.acceptItems(items))
-	case f.isMap:
+		return cmp.Or(f.acceptCount(len(items), list.low, list.high), f.acceptItems(items))
+	case mapping:
 		entries, ok := value.(map[string]any)
 		if !ok {
 			return errors.New("not a map")
@@ -412,7 +380,7 @@ func (f *Field) accept(value any) error {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 		}
-		return f.acceptCount(len(entries), "minProperties", "maxProperties")
+		return f.acceptCount(len(entries), mapping.low, mapping.high)
 	}
 	return f.acceptOne(value)
 }
@@ -453,35 +421,23 @@ func (f *Field) acceptOne(value any) error {
 	if f.object != nil {
 		return f.acceptObject(value)
 	}
+	is := func(kind schemaKind) bool { return f.scalar.kind == kind || f.scalar.kind == kindIntOrString }
+	valid, err, quoted := false, error(nil), spell(value)
 	switch v := value.(type) {
 	case string:
-		if f.scalar.kind == kindInteger || f.scalar.kind == kindBoolean || f.scalar.name == "condition" {
-			return fmt.Errorf("%s is not a valid %s", diagnostic.Quote(v), f.scalar.name)
-		}
-		if _, err := f.scalar.parse(v); err != nil {
-			return fmt.Errorf("%s is not %w", diagnostic.Quote(v), err)
-		}
-		if err := f.acceptText(v); err != nil {
-			return err
-		}
+		valid, err, quoted = is(kindText), f.acceptText(v), diagnostic.Quote(v)
 	case int64:
-		if f.scalar.kind != kindInteger && f.scalar.kind != kindIntOrString {
-			return fmt.Errorf("%d is not a valid %s", v, f.scalar.name)
-		}
-		if err := f.acceptInteger(v); err != nil {
-			return err
-		}
+		valid, err = is(kindInteger), f.acceptInteger(v)
 	case bool:
-		if f.scalar.kind != kindBoolean {
-			return fmt.Errorf("%t is not a valid %s", v, f.scalar.name)
-		}
-	default:
-		return fmt.Errorf("%s is not a valid %s", spell(value), f.scalar.name)
+		valid = f.scalar.kind == kindBoolean
 	}
-	if len(f.enum) > 0 && !slices.Contains(f.enum, value) {
+	switch {
+	case !valid:
+		return fmt.Errorf("%s is not a valid %s", quoted, f.scalar.name)
+	case err == nil && len(f.enum) > 0 && !slices.Contains(f.enum, value):
 		return fmt.Errorf("%s is not in the enum", inJSON(value))
 	}
-	return nil
+	return err
 }
 
 func (f *Field) acceptInteger(n int64) error {
@@ -501,13 +457,16 @@ func (f *Field) acceptInteger(n int64) error {
 }
 
 func (f *Field) acceptText(text string) error {
+	if _, err := f.scalar.parse(text); err != nil {
+		return fmt.Errorf("%s is not %w", diagnostic.Quote(text), err)
+	}
 	if err := f.acceptCount(len([]rune(text)), "minLength", "maxLength"); err != nil {
 		return fmt.Errorf("number of characters: %w", err)
 	}
 	if f.pattern != nil && !f.pattern.MatchString(text) {
 		return fmt.Errorf("%s does not match the pattern", diagnostic.Quote(text))
 	}
-	if f.format != "" && !formats[f.format].has(text) {
+	if f.format != "" && !strfmt.Default.Validates(f.format, text) {
 		return fmt.Errorf("%s is not a valid %s", diagnostic.Quote(text), f.format)
 	}
 	return nil
@@ -535,5 +494,5 @@ func (f *Field) acceptObject(value any) error {
 	if f.collection() {
 		return nil
 	}
-	return f.acceptCount(len(object), "minProperties", "maxProperties")
+	return f.acceptCount(len(object), single.low, single.high)
 }

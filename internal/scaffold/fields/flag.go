@@ -1,7 +1,9 @@
 package fields
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -46,15 +48,14 @@ func parseFlag(name, text string) (*flag, error) {
 	path, typ, ok := strings.Cut(parts[0], ":")
 	f.path, f.typ = strings.TrimSpace(path), strings.TrimSpace(typ)
 	if !ok || f.typ == "" {
-		return nil, f.refuse(parts[0], "the type is missing", fmt.Sprintf("write %s %s:string", name, orElse(f.path, "size")))
+		return nil, f.refuse(parts[0], "the type is missing", fmt.Sprintf("write %s %s:string", name, cmp.Or(f.path, "size")))
 	}
 	for _, part := range parts[1:] {
 		a := argument{text: strings.TrimSpace(part)}
 		a.name, a.value, a.hasValue = strings.Cut(a.text, "=")
-		a.name, a.value = strings.TrimSpace(a.name), strings.TrimSpace(a.value)
-		a.value = unquote(a.value)
+		a.name, a.value = strings.TrimSpace(a.name), unquote(strings.TrimSpace(a.value))
 		if a.name == "" {
-			return nil, f.refuse(orElse(a.text, ","), "empty constraint",
+			return nil, f.refuse(cmp.Or(a.text, ","), "empty constraint",
 				"put one comma between two constraints, and none at the end")
 		}
 		f.constraints = append(f.constraints, a)
@@ -65,21 +66,24 @@ func parseFlag(name, text string) (*flag, error) {
 // split splits text at commas outside quotes and brackets. If a quote or bracket is not closed, open is the text from
 // there.
 func split(text string) (parts []string, open string) {
+	const openers, closers = "\"'`([{", "\"'`)]}"
 	begin := 0
-	var closers []byte // innermost last
-	var opened []int
+	var opened []int // positions of the open quotes and brackets, innermost last
 	for i := 0; i < len(text); i++ {
-		c := text[i]
-		inQuotes := len(closers) > 0 && strings.IndexByte("\"'`", closers[len(closers)-1]) >= 0
+		c, innermost := text[i], -1
+		if len(opened) > 0 {
+			innermost = strings.IndexByte(openers, text[opened[len(opened)-1]])
+		}
+		inQuotes := innermost >= 0 && openers[innermost] == closers[innermost]
 		switch {
-		case inQuotes && c == '\\' && closers[len(closers)-1] != '`':
+		case inQuotes && c == '\\' && closers[innermost] != '`':
 			i++
-		case len(closers) > 0 && c == closers[len(closers)-1]:
-			closers, opened = closers[:len(closers)-1], opened[:len(opened)-1]
+		case innermost >= 0 && c == closers[innermost]:
+			opened = opened[:len(opened)-1]
 		case inQuotes:
-		case strings.IndexByte("\"'`([{", c) >= 0:
-			closers, opened = append(closers, closerOf(c)), append(opened, i)
-		case c == ',' && len(closers) == 0:
+		case strings.IndexByte(openers, c) >= 0:
+			opened = append(opened, i)
+		case c == ',' && innermost < 0:
 			parts, begin = append(parts, text[begin:i]), i+1
 		}
 	}
@@ -89,22 +93,13 @@ func split(text string) (parts []string, open string) {
 	return append(parts, text[begin:]), open
 }
 
-func closerOf(c byte) byte {
-	switch c {
-	case '(':
-		return ')'
-	case '[':
-		return ']'
-	case '{':
-		return '}'
-	}
-	return c
-}
+// quotation matches values that quotes enclose.
+var quotation = regexp.MustCompile("^(?:\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`)$")
 
 // unquote removes quotes that enclose the whole value. Inside quotes, a backslash escapes the quote and a backslash
 // before the quote; most patterns contain neither. Inside backquotes, nothing is escaped.
 func unquote(value string) string {
-	if value == "" || !wholeQuoted(value) {
+	if !quotation.MatchString(value) {
 		return value
 	}
 	quote, inner := value[:1], value[1:len(value)-1]
@@ -112,28 +107,4 @@ func unquote(value string) string {
 		return inner
 	}
 	return strings.NewReplacer(`\\`, `\`, `\`+quote, quote).Replace(inner)
-}
-
-// wholeQuoted reports whether the quote at the beginning of a value ends at the end of the value.
-func wholeQuoted(value string) bool {
-	quote := value[0]
-	if strings.IndexByte("\"'`", quote) < 0 || len(value) < 2 {
-		return false
-	}
-	for i := 1; i < len(value); i++ {
-		switch {
-		case value[i] == '\\' && quote != '`':
-			i++
-		case value[i] == quote:
-			return i == len(value)-1
-		}
-	}
-	return false
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }

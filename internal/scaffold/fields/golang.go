@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ type Golang struct {
 // writeGo generates the Go types of the model, and sets the type names of fields. taken reports whether the package
 // already declares a name.
 func (m *Model) writeGo(taken func(name string) bool) Golang {
-	g := &golang{model: m, taken: map[string]bool{}, isTaken: taken, imports: imports{}}
+	g := &golang{model: m, taken: map[string]bool{}, isTaken: taken, shared: map[string]string{}, imports: imports{}}
 	for _, suffix := range []string{"", "List", "Spec", "Status"} {
 		g.taken[m.kind+suffix] = true
 	}
@@ -39,8 +40,8 @@ func (m *Model) writeGo(taken func(name string) bool) Golang {
 type golang struct {
 	model   *Model
 	isTaken func(string) bool
-	taken   map[string]bool // names in use
-	shared  map[string]string
+	taken   map[string]bool   // names in use
+	shared  map[string]string // types of references, by Field.reference
 	imports imports
 	types   []string
 }
@@ -56,13 +57,15 @@ func (g *golang) declare(o *object, prefix string) {
 			at := len(g.types)
 			g.types = append(g.types, "")
 			g.declare(f.object, f.typeName)
-			what := fmt.Sprintf("%s is %s of %s.", f.typeName, f.name, g.owner(f))
+			what := f.name
 			if f.collection() {
-				what = fmt.Sprintf("%s is one of %s of %s.", f.typeName, f.name, g.owner(f))
+				what = "one of " + f.name
 			}
-			g.types[at] = fmt.Sprintf("// %s\ntype %s struct {\n%s}\n", what, f.typeName, g.body(f.object))
-		case f.needsType():
-			f.itemTypeName = g.name(prefix + f.golang)
+			g.types[at] = fmt.Sprintf("// %s is %s of %s.\ntype %s struct {\n%s}\n", f.typeName, what, g.owner(f), f.typeName,
+				g.body(f.object))
+		case len(f.enum) > 0 && f.scalar.kind == kindText, f.form == mapping && len(f.itemMarkers("")) > 0:
+			// The values of an enum have constants, and only a named type can have the markers of map values.
+			f.typeName = g.name(prefix + f.golang)
 			g.declareScalar(f)
 		}
 	}
@@ -70,36 +73,20 @@ func (g *golang) declare(o *object, prefix string) {
 
 // owner describes the part of the kind to which a field belongs.
 func (g *golang) owner(f *Field) string {
-	if f.up != nil {
-		return f.up.typeName
+	if f.in.of != nil {
+		return f.in.of.typeName
 	}
 	return "a " + g.model.kind
 }
 
-// needsType reports whether the values of the field need a named type. This is true for string enums, which have
-// constants, and for map values with constraints, because only a named type can have their markers.
-func (f *Field) needsType() bool {
-	if f.scalar == nil || f.object != nil {
-		return false
-	}
-	return len(f.enum) > 0 && f.scalar.kind == kindText || f.isMap && len(f.itemMarkers("")) > 0
-}
-
 // declareReference declares the type of all references to a kind.
 func (g *golang) declareReference(f *Field) {
-	if name, ok := g.shared[f.reference]; ok {
-		f.typeName = name
+	if f.typeName = g.shared[f.reference]; f.typeName != "" {
 		return
-	}
-	if g.shared == nil {
-		g.shared = map[string]string{}
 	}
 	f.typeName = g.name(g.model.kind + f.reference + "Reference")
 	g.shared[f.reference] = f.typeName
-	what := "a " + f.reference
-	if kind, keyed := f.referredKind(); keyed {
-		what = "a key of a " + kind
-	}
+	what := f.refers
 	if g.model.namespaced {
 		what += " in the namespace of the " + g.model.kind
 	}
@@ -107,26 +94,18 @@ func (g *golang) declareReference(f *Field) {
 		g.body(f.object)))
 }
 
-// referredKind returns the kind of a reference, and whether the reference includes a key.
-func (f *Field) referredKind() (kind string, keyed bool) {
-	if f.object.find("key") == nil {
-		return f.reference, false
-	}
-	return strings.TrimSuffix(f.reference, "Key"), true
-}
-
 func (g *golang) declareScalar(f *Field) {
 	var out strings.Builder
-	fmt.Fprintf(&out, "// %s is %s of %s.\n", f.itemTypeName, f.name, g.owner(f))
+	fmt.Fprintf(&out, "// %s is %s of %s.\n", f.typeName, f.name, g.owner(f))
 	for _, marker := range f.itemMarkers("") {
 		out.WriteString("// " + marker + "\n")
 	}
-	fmt.Fprintf(&out, "type %s %s\n", f.itemTypeName, f.scalar.golang)
+	fmt.Fprintf(&out, "type %s %s\n", f.typeName, f.scalar.golang)
 	if names := f.constants(); names != nil {
-		fmt.Fprintf(&out, "\n// The values of %s.\nconst (\n", f.itemTypeName)
+		fmt.Fprintf(&out, "\n// The values of %s.\nconst (\n", f.typeName)
 		for i, name := range names {
 			g.taken[name] = true
-			fmt.Fprintf(&out, "\t%s %s = %s\n", name, f.itemTypeName, strconv.Quote(f.enum[i].(string)))
+			fmt.Fprintf(&out, "\t%s %s = %s\n", name, f.typeName, strconv.Quote(f.enum[i].(string)))
 		}
 		out.WriteString(")\n")
 	}
@@ -140,14 +119,9 @@ func (f *Field) constants() []string {
 	}
 	var names []string
 	for _, value := range f.enum {
-		end := flect.Pascalize(strings.Map(func(r rune) rune {
-			if r < 128 && (r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
-				return r
-			}
-			return '_'
-		}, value.(string)))
-		name := f.itemTypeName + strings.ReplaceAll(end, "_", "")
-		if slices.Contains(names, name) || name == f.itemTypeName {
+		end := flect.Pascalize(notAlphanumeric.ReplaceAllString(value.(string), "_"))
+		name := f.typeName + strings.ReplaceAll(end, "_", "")
+		if slices.Contains(names, name) || name == f.typeName {
 			return nil
 		}
 		names = append(names, name)
@@ -182,20 +156,24 @@ func (g *golang) body(o *object) string {
 
 // typeOf returns the Go type of a field.
 func (g *golang) typeOf(f *Field) string {
-	item := cmp.Or(f.typeName, f.itemTypeName)
-	if item == "" {
-		item = f.scalar.golang
-		maps.Copy(g.imports, f.scalar.imports)
+	if f.isPointer() {
+		return "*" + f.goType("", g.imports)
 	}
+	return f.goType("", g.imports)
+}
+
+// goType returns the Go type of a value of the field, and adds the packages that it uses to needs. alias is the local
+// name of the package that declares the types of the kind; it is empty in that package.
+func (f *Field) goType(alias string, needs imports) string {
+	name := f.typeName
 	switch {
-	case f.isList:
-		return "[]" + item
-	case f.isMap:
-		return "map[string]" + item
-	case f.isPointer():
-		return "*" + item
+	case name == "":
+		name = f.scalar.golang
+		maps.Copy(needs, f.scalar.imports)
+	case alias != "":
+		name = alias + "." + name
 	}
-	return item
+	return f.form.golang + name
 }
 
 // isPointer reports whether the Go type is a pointer, which is necessary if an unset field differs from its zero value.
@@ -203,7 +181,7 @@ func (f *Field) isPointer() bool {
 	if f.collection() || f.mustBeSet() || f.emptyDefault() {
 		return false
 	}
-	if f.object != nil || f.scalar.boxed {
+	if f.object != nil || f.scalar.imports != nil {
 		return true
 	}
 	zero := map[schemaKind]any{kindText: "", kindInteger: int64(0), kindBoolean: false}[f.scalar.kind]
@@ -213,24 +191,18 @@ func (f *Field) isPointer() bool {
 // emptyDefault reports whether an omitted object is equivalent to an empty one whose fields get their defaults. This is
 // true if no field is required and at least one has a default.
 func (f *Field) emptyDefault() bool {
-	if f.object == nil || f.collection() || f.mustBeSet() || f.defaultText != nil {
-		return false
-	}
-	if f.optional || f.status || len(f.object.required()) > 0 || f.accept(map[string]any{}) != nil {
-		return false
-	}
-	return slices.ContainsFunc(f.object.fields, func(child *Field) bool {
-		return child.defaultText != nil ||
-			child.emptyDefault()
-	})
+	return f.implicit && f.form == single && !f.in.status && len(f.object.required()) == 0 &&
+		slices.ContainsFunc(f.object.fields, func(child *Field) bool {
+			return child.defaultText != nil || child.emptyDefault()
+		})
 }
 
 // tag returns the JSON tag.
 func (f *Field) tag() string {
 	switch {
-	case f.emptyDefault(), f.object != nil && !f.collection() && !f.mustBeSet() && !f.isPointer():
+	case f.emptyDefault():
 		return f.name + ",omitzero"
-	case !f.mustBeSet(), f.collection() && max(f.limits["minItems"], f.limits["minProperties"]) > 0:
+	case !f.mustBeSet(), f.collection() && f.limits[f.form.low] > 0:
 		return f.name + ",omitempty"
 	}
 	return f.name
@@ -238,7 +210,7 @@ func (f *Field) tag() string {
 
 // comment returns the first line of the documentation.
 func (f *Field) comment() string {
-	verb, rest := "is", strings.ToLower(strings.Join(words(f.name), " "))
+	verb, rest := "is", strings.ToLower(strings.Join(words.FindAllString(f.name, -1), " "))
 	if strings.HasSuffix(f.name, "s") && !strings.HasSuffix(f.name, "ss") {
 		verb = "are"
 	}
@@ -246,71 +218,66 @@ func (f *Field) comment() string {
 	case f.doc != "":
 		return f.doc
 	case f.reference != "":
-		if kind, keyed := f.referredKind(); keyed {
-			return fmt.Sprintf("%s names a key of a %s.", f.name, kind)
-		}
-		return fmt.Sprintf("%s names a %s.", f.name, f.reference)
+		return fmt.Sprintf("%s names %s.", f.name, f.refers)
 	case len(f.enum) > 0:
-		list := make([]string, len(f.enum))
-		for i := range f.enum {
-			list[i] = spell(f.enum[i])
+		var values []string
+		for _, value := range f.enum {
+			values = append(values, spell(value))
 		}
-		last := len(list) - 1
-		if last > 0 {
-			list[last-1] += " or " + list[last]
-			list = list[:last]
+		if last := len(values) - 1; last > 0 {
+			values = []string{strings.Join(values[:last], ", ") + " or " + values[last]}
 		}
-		return fmt.Sprintf("%s %s %s.", f.name, verb, strings.Join(list, ", "))
+		return fmt.Sprintf("%s %s %s.", f.name, verb, values[0])
 	}
 	return fmt.Sprintf("%s %s the %s.", f.name, verb, rest)
 }
 
 // markers returns the markers of a field, without the markers of its type.
 func (f *Field) markers() []string {
-	list := []string{"+optional"}
+	all := []string{"+optional"}
 	if f.mustBeSet() {
-		list[0] = "+required"
+		all[0] = "+required"
 	}
 	switch {
-	case f.isList && len(f.keys) > 0:
-		list = append(list, "+listType=map")
+	case f.form == list && len(f.keys) > 0:
+		all = append(all, "+listType=map")
 		for _, key := range f.keys {
-			list = append(list, "+listMapKey="+key)
+			all = append(all, "+listMapKey="+key)
 		}
-	case f.isList && f.unique:
-		list = append(list, "+listType=set")
-	case f.isList:
-		list = append(list, "+listType=atomic")
-	case f.isMap && f.atomic:
-		list = append(list, "+mapType=atomic")
+	case f.form == list && f.unique:
+		all = append(all, "+listType=set")
+	case f.form == list:
+		all = append(all, "+listType=atomic")
+	case f.form == mapping && f.atomic:
+		all = append(all, "+mapType=atomic")
 	case f.object != nil && f.atomic:
-		list = append(list, "+structType=atomic")
+		all = append(all, "+structType=atomic")
 	}
 	for _, name := range []string{"minItems", "maxItems", "minProperties", "maxProperties"} {
 		if n, ok := f.limits[name]; ok {
-			list = append(list, validationMarker("", name, n))
+			all = append(all, validationMarker("", name, n))
 		}
 	}
 	switch {
-	case f.itemTypeName != "":
-	case f.isList:
-		list = append(list, f.itemMarkers("items:")...)
-	case !f.isMap:
-		list = append(list, f.itemMarkers("")...)
+	case f.typeName != "":
+	case f.form == list:
+		all = append(all, f.itemMarkers("items:")...)
+	case f.form == single:
+		all = append(all, f.itemMarkers("")...)
 	}
 	if f.immutable {
-		list = append(list, xValidation("self == oldSelf", f.name+" is immutable"))
+		all = append(all, xValidation("self == oldSelf", f.name+" is immutable"))
 	}
 	for _, r := range f.rules {
-		list = append(list, xValidation(r.value, r.message))
+		all = append(all, xValidation(r.value, r.message))
 	}
 	switch {
 	case f.defaultText != nil:
-		list = append(list, "+default="+inJSON(f.byDefault))
+		all = append(all, "+default="+inJSON(f.byDefault))
 	case f.emptyDefault():
-		list = append(list, "+default={}")
+		all = append(all, "+default={}")
 	}
-	return list
+	return all
 }
 
 // itemMarkers returns the markers that apply to the value itself, or to the items of a list.
@@ -341,19 +308,15 @@ func (f *Field) itemMarkers(prefix string) []string {
 	return list
 }
 
+var word = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+
 // enumValue writes an enum value such that the marker parser cannot misread it.
 func enumValue(value any) string {
 	text, ok := value.(string)
-	if !ok {
+	switch {
+	case !ok:
 		return inJSON(value)
-	}
-	for i := range len(text) {
-		c := text[i] | 0x20
-		if (c < 'a' || c > 'z') && (i == 0 || text[i] < '0' || text[i] > '9') {
-			return strconv.Quote(text)
-		}
-	}
-	if text == "true" || text == "false" {
+	case text == "true" || text == "false" || !word.MatchString(text):
 		return strconv.Quote(text)
 	}
 	return text

@@ -1,7 +1,6 @@
 package fields
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,72 +11,33 @@ import (
 
 // Sample returns a spec that the schema accepts, as YAML. It does not evaluate rules.
 func (m *Model) Sample() (*yaml.Node, error) {
-	node := &yaml.Node{Kind: yaml.MappingNode}
+	spec := map[string]any{}
 	for _, f := range m.spec.fields {
-		value, _ := first(f.values()) // check has ensured that a value exists
-		if err := appendNode(node, f.name, func() (*yaml.Node, error) { return f.node(value) }); err != nil {
-			return nil, err
-		}
+		spec[f.name] = f.values(1)[0] // check has ensured that a value exists
 	}
-	return node, nil
-}
-
-func appendNode(in *yaml.Node, name string, value func() (*yaml.Node, error)) error {
-	node, err := value()
-	if err != nil {
-		return err
-	}
-	key := &yaml.Node{}
-	if err := key.Encode(name); err != nil { // quotes names that some YAML version does not parse as strings, such as on
-		return err
-	}
-	in.Content = append(in.Content, key, node)
-	return nil
-}
-
-// node returns a value of the field as a YAML node, with the fields of objects in order.
-func (f *Field) node(value any) (*yaml.Node, error) {
-	switch v := value.(type) {
-	case []any:
-		list := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, item := range v {
-			node, err := f.oneNode(item)
-			if err != nil {
-				return nil, err
-			}
-			list.Content = append(list.Content, node)
-		}
-		return list, nil
-	case map[string]any:
-		if !f.isMap {
-			break
-		}
-		entries := &yaml.Node{Kind: yaml.MappingNode}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if err := appendNode(entries, key, func() (*yaml.Node, error) { return f.oneNode(v[key]) }); err != nil {
-				return nil, err
-			}
-		}
-		return entries, nil
-	}
-	return f.oneNode(value)
-}
-
-// oneNode is node for a value that is not a list or map, or for an item of one.
-func (f *Field) oneNode(value any) (*yaml.Node, error) {
 	node := &yaml.Node{}
-	if f.object == nil {
-		return node, node.Encode(value)
-	}
-	node.Kind = yaml.MappingNode
-	for _, child := range f.object.fields {
-		if v, ok := value.(map[string]any)[child.name]; ok {
-			if err := appendNode(node, child.name, func() (*yaml.Node, error) { return child.node(v) }); err != nil {
-				return nil, err
+	err := node.Encode(spec)
+	m.spec.sort(node)
+	return node, err
+}
+
+// sort puts the fields in the YAML of an object in the order of the flags.
+func (o *object) sort(node *yaml.Node) {
+	pairs := slices.SortedFunc(slices.Chunk(node.Content, 2), func(a, b []*yaml.Node) int {
+		return slices.Index(o.fields, o.find(a[0].Value)) - slices.Index(o.fields, o.find(b[0].Value))
+	})
+	for _, pair := range pairs {
+		f, values := o.find(pair[0].Value), pair[1:]
+		if f.collection() {
+			values = pair[1].Content // and the keys of a map, which have no content
+		}
+		for _, value := range values {
+			if f.object != nil {
+				f.object.sort(value)
 			}
 		}
 	}
-	return node, nil
+	node.Content = slices.Concat(pairs...)
 }
 
 // Test has the spec of an object as Go code for a test.
@@ -87,129 +47,102 @@ type Test struct {
 	// Change is a statement that assigns another valid value to a field of the object in the variable object. It is empty
 	// if no field can be changed.
 	Change string
-	// Imports are the packages that Spec and Change use, by local name.
+	// Imports are the packages of the types in Spec and Change, by local name.
 	Imports map[string]string
 }
 
 // Test returns the spec of an object for a test. alias is the local name of the package with the types.
 func (m *Model) Test(alias, object string) Test {
-	t := Test{Imports: map[string]string{}}
+	w := &writer{alias: alias, imports: imports{}}
+	t := Test{Imports: w.imports}
 	var lines []string
-	for _, f := range m.spec.fields {
-		if !f.mustBeSet() {
-			continue
-		}
-		value, _ := first(f.values())
-		code, need := f.literal(alias, value)
-		maps.Copy(t.Imports, need)
-		lines = append(lines, f.golang+": "+code)
+	for _, f := range m.spec.required() {
+		lines = append(lines, f.golang+": "+w.literal(f, f.values(1)[0]))
 	}
 	t.Spec = "{" + strings.Join(lines, ", ") + "}"
 	if len(lines) > 1 {
 		t.Spec = "{\n" + strings.Join(lines, ",\n") + ",\n}"
 	}
 	for _, f := range m.spec.fields {
-		if code, need, ok := f.change(alias); ok {
-			maps.Copy(t.Imports, need)
-			t.Change = fmt.Sprintf("%s.Spec.%s = %s", object, f.golang, code)
+		if value := f.change(); value != nil {
+			t.Change = fmt.Sprintf("%s.Spec.%s = %s", object, f.golang, w.literal(f, value))
 			break
 		}
 	}
 	return t
 }
 
-// change returns a valid value that differs from the value in the object.
-func (f *Field) change(alias string) (code string, need imports, ok bool) {
+// change returns a valid value that differs from the value in the object, or nil.
+func (f *Field) change() any {
 	if f.immutable || len(f.rules) > 0 || f.object != nil {
-		return "", nil, false
-	}
-	values := take(f.values(), 3)
-	had := inJSON(f.byDefault)
-	if f.mustBeSet() {
-		had = inJSON(values[0])
-	}
-	for _, value := range values {
-		if inJSON(value) != had {
-			code, need = f.literal(alias, value)
-			return code, need, true
-		}
-	}
-	return "", nil, false
-}
-
-// literal returns the Go expression of a value of the field.
-func (f *Field) literal(alias string, value any) (string, imports) {
-	item := cmp.Or(f.typeName, f.itemTypeName)
-	if item != "" {
-		item = alias + "." + item
-	} else {
-		item = f.scalar.golang
-	}
-	need := imports{}
-	switch {
-	case f.isList:
-		var items []string
-		for _, v := range value.([]any) {
-			code, more := f.one(alias, v, false)
-			items, need = append(items, code), need.with(more)
-		}
-		return "[]" + item + "{" + strings.Join(items, ", ") + "}", need.with(f.goImports())
-	case f.isMap:
-		var items []string
-		entries := value.(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(entries)) {
-			code, more := f.one(alias, entries[key], false)
-			items, need = append(items, fmt.Sprintf("%q: %s", key, code)), need.with(more)
-		}
-		return "map[string]" + item + "{" + strings.Join(items, ", ") + "}", need.with(f.goImports())
-	}
-	return f.one(alias, value, f.isPointer())
-}
-
-// goImports returns the imports that the Go type of a scalar needs.
-func (f *Field) goImports() imports {
-	if f.typeName+f.itemTypeName != "" {
 		return nil
 	}
-	return f.scalar.imports
+	values := f.values(3)
+	had := f.byDefault
+	if f.mustBeSet() {
+		had = values[0]
+	}
+	for _, value := range values {
+		if inJSON(value) != inJSON(had) {
+			return value
+		}
+	}
+	return nil
+}
+
+// writer writes values as Go code.
+type writer struct {
+	alias   string  // local name of the package with the types
+	imports imports // packages of the written types
+}
+
+// literal returns the expression of a value of a field.
+func (w *writer) literal(f *Field, value any) string {
+	var items []string
+	switch f.form {
+	case list:
+		for _, item := range value.([]any) {
+			items = append(items, w.one(f, item, false))
+		}
+	case mapping:
+		entries := value.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			items = append(items, fmt.Sprintf("%q: %s", key, w.one(f, entries[key], false)))
+		}
+	default:
+		return w.one(f, value, f.isPointer())
+	}
+	return f.goType(w.alias, w.imports) + "{" + strings.Join(items, ", ") + "}"
 }
 
 // one returns the expression of a value that is not a list or map, or of a pointer to the value.
-func (f *Field) one(alias string, value any, pointer bool) (code string, need imports) {
-	switch {
-	case f.object != nil:
-		code, need = f.structLiteral(alias, value.(map[string]any))
+func (w *writer) one(f *Field, value any, pointer bool) string {
+	if f.object != nil {
+		var parts []string
+		for _, child := range f.object.fields {
+			if v, ok := value.(map[string]any)[child.name]; ok {
+				parts = append(parts, child.golang+": "+w.literal(child, v))
+			}
+		}
+		code := w.alias + "." + f.typeName + "{" + strings.Join(parts, ", ") + "}"
 		if pointer {
-			return "&" + code, need
+			return "&" + code
 		}
-		return code, need
-	case f.scalar.literal == nil:
-		return f.scalar.golang + "{}", f.scalar.imports // conditions, which are never required in a spec
+		return code
 	}
-	code, need = f.scalar.literal(value)
-	if f.itemTypeName != "" {
-		if at := slices.Index(f.enum, value); at >= 0 && f.constants() != nil {
-			code = alias + "." + f.constants()[at]
-		} else if pointer {
-			code = alias + "." + f.itemTypeName + "(" + code + ")"
-		}
-	} else if pointer && f.scalar.kind == kindInteger {
+	maps.Copy(w.imports, f.scalar.imports)
+	code := f.scalar.literal(value)
+	at := slices.Index(f.enum, value)
+	switch {
+	case at >= 0 && f.constants() != nil:
+		code = w.alias + "." + f.constants()[at]
+	case pointer && f.typeName != "":
+		code = w.alias + "." + f.typeName + "(" + code + ")"
+	case pointer && f.scalar.kind == kindInteger:
 		code = f.scalar.golang + "(" + code + ")"
 	}
 	if pointer {
-		code = "new(" + code + ")"
+		return "new(" + code + ")"
 	}
-	return code, need
-}
-
-func (f *Field) structLiteral(alias string, value map[string]any) (string, imports) {
-	need := imports{}
-	var parts []string
-	for _, child := range f.object.fields {
-		if v, ok := value[child.name]; ok {
-			code, more := child.literal(alias, v)
-			parts, need = append(parts, child.golang+": "+code), need.with(more)
-		}
-	}
-	return alias + "." + f.typeName + "{" + strings.Join(parts, ", ") + "}", need
+	return code
 }

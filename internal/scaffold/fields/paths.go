@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -44,6 +45,12 @@ var columnTypes = map[string][]schemaKind{
 	"string": {kindText, kindInteger, kindBoolean, kindIntOrString, kindObject, kindTime},
 }
 
+// foreignColumns maps other names of types to those of columns.
+var foreignColumns = map[string]string{
+	"int": "integer", "int32": "integer", "int64": "integer", "bool": "boolean", "time": "date", "quantity": "string",
+	"duration": "string",
+}
+
 // kindTime is the kind of strings that contain a time.
 const kindTime schemaKind = "date"
 
@@ -66,15 +73,12 @@ func (m *Model) parseColumn(text string) (Column, error) {
 	if !ok {
 		names := slices.Sorted(maps.Keys(columnTypes))
 		hint := "the types are " + strings.Join(names, ", ")
-		if near, ok := diagnostic.Near(map[string]string{"int": "integer", "int32": "integer", "int64": "integer",
-			"bool": "boolean", "time": "date"}[c.Type]+c.Type, names); ok {
-			hint = "did you mean " + near + "?"
+		near, ok := foreignColumns[c.Type]
+		if !ok {
+			near, ok = diagnostic.Near(c.Type, names)
 		}
-		for other, is := range map[string]string{"int": "integer", "int32": "integer", "int64": "integer", "bool": "boolean",
-			"time": "date", "quantity": "string", "duration": "string"} {
-			if other == c.Type {
-				hint = "did you mean " + is + "?"
-			}
+		if ok {
+			hint = "did you mean " + near + "?"
 		}
 		return c, f.refuse(c.Type, "unknown type of a column", hint)
 	}
@@ -88,9 +92,11 @@ func (m *Model) parseColumn(text string) (Column, error) {
 		return c, err
 	}
 	if !slices.Contains(allowed, kind) {
-		is := map[schemaKind]string{kindText: "string", kindInteger: "integer", kindBoolean: "boolean",
-			kindTime: "date"}[kind]
-		return c, f.refuse(c.Type, c.Path+" is not of type "+c.Type, "did you mean "+orElse(is, "string")+"?")
+		is := string(kind)
+		if _, ok := columnTypes[is]; !ok {
+			is = "string"
+		}
+		return c, f.refuse(c.Type, c.Path+" is not of type "+c.Type, "did you mean "+is+"?")
 	}
 	return c, nil
 }
@@ -111,20 +117,17 @@ func (m *Model) parseScale(text string) (*Scale, error) {
 		s.Spec, s.Status, s.Selector = parts[0], parts[1], strings.Join(parts[2:], "")
 	} else {
 		for _, of := range []struct {
-			in   *object
-			name string
-			text string
+			in         *object
+			name, rest string
 		}{
-			{m.spec, "--field", `replicas:int32,min=0,default=1,doc="replicas is the desired number of replicas."`},
-			{m.status, "--status-field", `replicas:int32,min=0,doc="replicas is the actual number of replicas."`},
-			{m.status, "--status-field",
-				`selector:string,doc="selector selects them, as a string that the API server can parse."`},
+			{m.spec, "replicas", `:int32,min=0,default=1,doc="replicas is the desired number of replicas."`},
+			{m.status, "replicas", `:int32,min=0,doc="replicas is the actual number of replicas."`},
+			{m.status, "selector", `:string,doc="selector selects them, as a string that the API server can parse."`},
 		} {
-			made, err := parseFlag(of.name, of.text)
-			if err == nil && of.in.find(made.path) == nil {
-				err = m.add(of.in, made, of.in == m.status)
+			if of.in.find(of.name) != nil {
+				continue
 			}
-			if err != nil {
+			if err := m.add(of.in, of.name+of.rest); err != nil {
 				return nil, err
 			}
 		}
@@ -170,15 +173,11 @@ func (m *Model) resolve(f *flag, path string) (schemaKind, error) {
 			return "", f.refuse(path, "not a JSON path", "write it like .spec.size, or "+
 				".status.conditions[?(@.type=='Ready')].status")
 		}
-		name := found[2] + found[4]
-		if name == "" {
-			name = "[]"
-		}
-		steps = append(steps, name)
+		steps = append(steps, cmp.Or(found[2]+found[4], "[]"))
 		rest = rest[len(found[0]):]
 	}
 	roots := []string{"spec", "status", "metadata"}
-	if !slices.Contains(roots, steps[0]) || len(steps) < 2 {
+	if len(steps) < 2 || !slices.Contains(roots, steps[0]) {
 		return "", f.refuse(path, "the path must start with .spec, .status or .metadata", "write it like .spec.size")
 	}
 	if steps[0] == "metadata" {
@@ -194,7 +193,7 @@ func (m *Model) resolve(f *flag, path string) (schemaKind, error) {
 	in := m.spec
 	if steps[0] == "status" {
 		in = m.status
-		if kind, ok := statusField(steps[1:]); ok {
+		if kind, ok := commonStatus[strings.Join(steps[1:], ".")]; ok {
 			return kind, nil
 		}
 	} else if m.Empty() && len(steps) == 2 && steps[1] == "message" {
@@ -203,21 +202,12 @@ func (m *Model) resolve(f *flag, path string) (schemaKind, error) {
 	return in.resolve(f, path, steps[1:])
 }
 
-// statusField resolves the path of a field that every status has.
-func statusField(steps []string) (schemaKind, bool) {
-	switch {
-	case len(steps) == 1 && steps[0] == "observedGeneration":
-		return kindInteger, true
-	case steps[0] != "conditions":
-		return "", false
-	case len(steps) < 3 || steps[1] != "[]":
-		return kindObject, len(steps) < 3
-	case slices.Contains([]string{"type", "status", "reason", "message"}, steps[2]):
-		return kindText, len(steps) == 3
-	case steps[2] == "lastTransitionTime":
-		return kindTime, len(steps) == 3
-	}
-	return kindInteger, steps[2] == "observedGeneration" && len(steps) == 3
+// commonStatus has the paths of the fields that every status has.
+var commonStatus = map[string]schemaKind{
+	"observedGeneration": kindInteger, "conditions": kindObject, "conditions.[]": kindObject,
+	"conditions.[].type": kindText, "conditions.[].status": kindText, "conditions.[].reason": kindText,
+	"conditions.[].message": kindText, "conditions.[].lastTransitionTime": kindTime,
+	"conditions.[].observedGeneration": kindInteger,
 }
 
 func (o *object) resolve(f *flag, path string, steps []string) (schemaKind, error) {
@@ -234,9 +224,8 @@ func (o *object) resolve(f *flag, path string, steps []string) (schemaKind, erro
 		if len(steps) == 0 {
 			return kindObject, nil
 		}
-		if child.isList != (steps[0] == "[]") {
-			return "", f.refuse(path, child.path()+" is "+child.form(), "write ."+child.path()+map[bool]string{true: "[0]",
-				false: "['key']"}[child.isList])
+		if (child.form == list) != (steps[0] == "[]") {
+			return "", f.refuse(path, child.path()+" is "+child.form.name, "write ."+child.path()+child.form.index)
 		}
 		steps = steps[1:]
 	}

@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,11 +16,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// The packages of the types of fields.
-const (
-	metaPackage       = "k8s.io/apimachinery/pkg/apis/meta/v1"
-	quantityPackage   = "k8s.io/apimachinery/pkg/api/resource"
-	intOrStringImport = "k8s.io/apimachinery/pkg/util/intstr"
+// imports are Go packages by local name.
+type imports map[string]string
+
+var (
+	metav1Import   = imports{"metav1": "k8s.io/apimachinery/pkg/apis/meta/v1"}
+	resourceImport = imports{"resource": "k8s.io/apimachinery/pkg/api/resource"}
+	intstrImport   = imports{"intstr": "k8s.io/apimachinery/pkg/util/intstr"}
 )
 
 // schemaKind is the kind of a value in a schema.
@@ -37,65 +40,51 @@ const (
 type scalar struct {
 	name string
 	kind schemaKind
-	// golang is the Go type, and imports are its packages.
+	// golang is the Go type. imports are its packages; a type with imports is a struct, so an optional field is a pointer.
 	golang string
 	imports
-	// boxed reports whether the Go type is a struct, so that an optional field is a pointer.
-	boxed bool
-	// parse converts the text in a flag to a JSON value.
+	// parse converts the text in a flag to a JSON value. An error describes the values of the type.
 	parse func(text string) (any, error)
 	// values are values that are always valid; values.go derives further candidates, which constraints filter.
 	values []any
-	// literal returns a value as a Go expression, with its imports.
-	literal func(value any) (string, imports)
-}
-
-// imports are Go packages by local name.
-type imports map[string]string
-
-func (i imports) with(other imports) imports {
-	all := maps.Clone(i)
-	if all == nil {
-		all = imports{}
-	}
-	maps.Copy(all, other)
-	return all
+	// literal returns a value as a Go expression.
+	literal func(value any) string
 }
 
 // scalars are all types except lists, maps and references, which are composed of them.
 var scalars = []scalar{
-	{name: "string", kind: kindText, golang: "string", parse: parseText, literal: quoted},
-	{name: "int32", kind: kindInteger, golang: "int32", parse: parseInteger(32), literal: plain},
-	{name: "int64", kind: kindInteger, golang: "int64", parse: parseInteger(64), literal: plain},
-	{name: "bool", kind: kindBoolean, golang: "bool", parse: parseBool, values: []any{true, false}, literal: plain},
+	{name: "string", kind: kindText, golang: "string", parse: parseText, literal: printed("%q")},
+	{name: "int32", kind: kindInteger, golang: "int32", parse: parseInteger(32), literal: printed("%d")},
+	{name: "int64", kind: kindInteger, golang: "int64", parse: parseInteger(64), literal: printed("%d")},
+	{name: "bool", kind: kindBoolean, golang: "bool", parse: parseBool, values: []any{true, false},
+		literal: printed("%t")},
 	{
-		name: "quantity", kind: kindIntOrString, golang: "resource.Quantity", imports: imports{"resource": quantityPackage},
-		boxed: true,
-		parse: parseQuantity, values: []any{"1Gi", "2Gi", "3Gi"}, literal: called("resource.MustParse(%q)", "resource",
-			quantityPackage),
+		name: "quantity", kind: kindIntOrString, golang: "resource.Quantity", imports: resourceImport,
+		parse: parseAs("a quantity such as 500m or 1Gi", resource.ParseQuantity), values: []any{"1Gi", "2Gi", "3Gi"},
+		literal: printed(`resource.MustParse("%v")`),
 	},
 	{
-		name: "duration", kind: kindText, golang: "metav1.Duration", imports: imports{"metav1": metaPackage}, boxed: true,
-		parse: parseDuration, values: []any{"90s", "5m", "10m"}, literal: durationLiteral,
+		name: "duration", kind: kindText, golang: "metav1.Duration", imports: metav1Import,
+		parse: parseAs("a time such as 90s or 5m", time.ParseDuration), values: []any{"90s", "5m", "10m"},
+		literal: durationLiteral,
 	},
 	{
-		name: "int-or-string", kind: kindIntOrString, golang: "intstr.IntOrString",
-		imports: imports{"intstr": intOrStringImport}, boxed: true,
+		name: "int-or-string", kind: kindIntOrString, golang: "intstr.IntOrString", imports: intstrImport,
 		parse: parseIntOrString, values: []any{"25%", int64(1), int64(2)}, literal: intOrStringLiteral,
 	},
 	{
-		name: "time", kind: kindText, golang: "metav1.Time", imports: imports{"metav1": metaPackage}, boxed: true,
-		parse: parseTime(time.RFC3339), values: []any{"2026-01-02T15:04:05Z", "2027-01-02T15:04:05Z"},
-		literal: timeLiteral("metav1.NewTime"),
+		name: "time", kind: kindText, golang: "metav1.Time", imports: metav1Import,
+		parse:  parseAs("a time such as 2026-01-02T15:04:05Z", timeIn(time.RFC3339)),
+		values: []any{"2026-01-02T15:04:05Z", "2027-01-02T15:04:05Z"}, literal: timeLiteral("metav1.NewTime"),
 	},
 	{
-		name: "microtime", kind: kindText, golang: "metav1.MicroTime", imports: imports{"metav1": metaPackage}, boxed: true,
-		parse: parseTime(microTime), values: []any{"2026-01-02T15:04:05.000000Z", "2027-01-02T15:04:05.000000Z"},
+		name: "microtime", kind: kindText, golang: "metav1.MicroTime", imports: metav1Import,
+		parse:   parseAs("a time such as 2026-01-02T15:04:05.000000Z", timeIn("2006-01-02T15:04:05.000000Z07:00")),
+		values:  []any{"2026-01-02T15:04:05.000000Z", "2027-01-02T15:04:05.000000Z"},
 		literal: timeLiteral("metav1.NewMicroTime"),
 	},
 	{name: "object", kind: kindObject},
-	{name: "condition", kind: kindObject, golang: "metav1.Condition", imports: imports{"metav1": metaPackage},
-		boxed: true},
+	{name: "condition", kind: kindObject, golang: "metav1.Condition", imports: metav1Import, parse: parseText},
 }
 
 // otherNames maps the names that other tools use for types to kctrl's names.
@@ -125,25 +114,16 @@ const (
 	noAny      = "declare its content: object, with its own fields (--field template.image:string)"
 )
 
-// typeNames returns the types that a hint may suggest.
-func typeNames() []string {
-	names := slices.Sorted(maps.Keys(otherNames))
-	for _, s := range scalars {
-		names = append(names, s.name)
-	}
-	return names
-}
-
 // setType parses the type in a flag.
 func (f *Field) setType(text string) error {
 	if rest, ok := strings.CutPrefix(text, "map["); ok {
 		key, value, closed := strings.Cut(rest, "]")
 		if key != "string" || !closed {
-			return f.refuse(text, "the keys of a map must be strings", "write map[string]"+orElse(value, "string"))
+			return f.refuse(text, "the keys of a map must be strings", "write map[string]"+cmp.Or(value, "string"))
 		}
-		f.isMap, text = true, value
+		f.form, text = mapping, value
 	} else if rest, ok := strings.CutPrefix(text, "[]"); ok {
-		f.isList, text = true, rest
+		f.form, text = list, rest
 	}
 	if f.collection() && (strings.HasPrefix(text, "[]") || strings.HasPrefix(text, "map[")) {
 		return f.refuse(f.typ, "flags cannot declare a list or map of lists or maps",
@@ -155,34 +135,35 @@ func (f *Field) setType(text string) error {
 	if kind, ok := strings.CutPrefix(text, "ref="); ok {
 		return f.setReference(kind)
 	}
-	for i := range scalars {
-		if scalars[i].name == text {
-			f.scalar = &scalars[i]
-		}
-	}
-	switch {
-	case f.scalar == nil:
+	i := slices.IndexFunc(scalars, func(s scalar) bool { return s.name == text })
+	if i < 0 {
 		return f.unknownType(text)
-	case f.scalar.name == "condition" && !f.isList:
+	}
+	f.scalar = &scalars[i]
+	switch {
+	case text == "object":
+		f.setObject(&object{})
+	case text == "condition" && f.form != list:
 		return f.refuse(f.typ, "conditions must be a list", "write "+f.name+":[]condition")
-	case f.scalar.name == "object" || f.scalar.name == "condition":
-		f.keys = map[string][]string{"condition": {"type"}}[f.scalar.name]
-		if f.scalar.name == "object" {
-			f.object = &object{}
-		}
+	case text == "condition":
+		f.keys = []string{"type"}
 	}
 	return nil
 }
 
 func (f *Field) unknownType(text string) error {
+	names := slices.Sorted(maps.Keys(otherNames))
+	for _, s := range scalars {
+		names = append(names, s.name)
+	}
 	hint := "the types are string, int32, int64, bool, quantity, duration, time, int-or-string, object, ref=KIND, " +
 		"[]TYPE and map[string]TYPE"
 	if refused, ok := refusedTypes[text]; ok {
 		hint = refused
 	} else if other, ok := otherNames[text]; ok {
 		hint = "did you mean " + other + "?"
-	} else if near, ok := diagnostic.Near(text, typeNames()); ok {
-		hint = "did you mean " + orElse(otherNames[near], near) + "?"
+	} else if near, ok := diagnostic.Near(text, names); ok {
+		hint = "did you mean " + cmp.Or(otherNames[near], near) + "?"
 	}
 	return f.refuse(f.typ, "unknown type", hint)
 }
@@ -209,18 +190,18 @@ func parseBool(text string) (any, error) {
 	return text == "true", nil
 }
 
-func parseQuantity(text string) (any, error) {
-	if _, err := resource.ParseQuantity(text); err != nil {
-		return nil, errors.New("a quantity such as 500m or 1Gi")
+// parseAs returns a function that parses text of a Go type and keeps it as text.
+func parseAs[T any](form string, parse func(string) (T, error)) func(string) (any, error) {
+	return func(text string) (any, error) {
+		if _, err := parse(text); err != nil {
+			return nil, errors.New(form)
+		}
+		return text, nil
 	}
-	return text, nil
 }
 
-func parseDuration(text string) (any, error) {
-	if _, err := time.ParseDuration(text); err != nil {
-		return nil, errors.New("a time such as 90s or 5m")
-	}
-	return text, nil
+func timeIn(layout string) func(string) (time.Time, error) {
+	return func(text string) (time.Time, error) { return time.Parse(layout, text) }
 }
 
 func parseIntOrString(text string) (any, error) {
@@ -230,55 +211,35 @@ func parseIntOrString(text string) (any, error) {
 	return text, nil
 }
 
-// microTime is the format of times with microseconds in the API.
-const microTime = "2006-01-02T15:04:05.000000Z07:00"
-
-func parseTime(layout string) func(string) (any, error) {
-	return func(text string) (any, error) {
-		if _, err := time.Parse(layout, text); err != nil {
-			return nil, errors.New("a time such as " + strings.Replace(strings.Replace(layout, "Z07:00", "Z", 1), "2006", "2026",
-				1))
-		}
-		return text, nil
-	}
+func printed(format string) func(any) string {
+	return func(value any) string { return fmt.Sprintf(format, value) }
 }
 
-func quoted(value any) (string, imports) { return strconv.Quote(value.(string)), nil }
-
-func plain(value any) (string, imports) { return fmt.Sprint(value), nil }
-
-func called(format, name, path string) func(any) (string, imports) {
-	return func(value any) (string, imports) { return fmt.Sprintf(format, value), imports{name: path} }
-}
-
-func durationLiteral(value any) (string, imports) {
-	d, _ := time.ParseDuration(value.(string)) // parseDuration has accepted it
-	need := imports{"metav1": metaPackage, "time": "time"}
+func durationLiteral(value any) string {
+	d, _ := time.ParseDuration(value.(string)) // the parser of the type has accepted it
 	for _, unit := range []struct {
 		of   time.Duration
 		name string
 	}{{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"}, {time.Millisecond, "Millisecond"}} {
 		if d != 0 && d%unit.of == 0 {
-			return fmt.Sprintf("metav1.Duration{Duration: %d * time.%s}", d/unit.of, unit.name), need
+			return fmt.Sprintf("metav1.Duration{Duration: %d * time.%s}", d/unit.of, unit.name)
 		}
 	}
-	return fmt.Sprintf("metav1.Duration{Duration: %d}", d), imports{"metav1": metaPackage}
+	return fmt.Sprintf("metav1.Duration{Duration: %d}", d)
 }
 
-func intOrStringLiteral(value any) (string, imports) {
-	need := imports{"intstr": intOrStringImport}
+func intOrStringLiteral(value any) string {
 	if n, ok := value.(int64); ok {
-		return fmt.Sprintf("intstr.FromInt32(%d)", n), need
+		return fmt.Sprintf("intstr.FromInt32(%d)", n)
 	}
-	return fmt.Sprintf("intstr.FromString(%q)", value), need
+	return fmt.Sprintf("intstr.FromString(%q)", value)
 }
 
-func timeLiteral(constructor string) func(any) (string, imports) {
-	return func(value any) (string, imports) {
-		t, _ := time.Parse(time.RFC3339Nano, value.(string)) // parseTime has accepted it
+func timeLiteral(constructor string) func(any) string {
+	return func(value any) string {
+		t, _ := time.Parse(time.RFC3339Nano, value.(string)) // the parser of the type has accepted it
 		t = t.UTC()
 		return fmt.Sprintf("%s(time.Date(%d, %d, %d, %d, %d, %d, %d, time.UTC))", constructor,
-				t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond()),
-			imports{"metav1": metaPackage, "time": "time"}
+			t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond())
 	}
 }

@@ -217,7 +217,7 @@ func describe(kind *templates.KindView, model *fields.Model) error {
 	test := model.Test(kind.Alias, kind.Variable)
 	view.Test, view.TestChange, view.TestImports = test.Spec, test.Change, nil
 	for _, path := range slices.Sorted(maps.Values(test.Imports)) {
-		if path != "time" && path != imported["metav1"] {
+		if path != imported["metav1"] {
 			view.TestImports = append(view.TestImports, path)
 		}
 	}
