@@ -129,8 +129,8 @@ func newRandomKinds(t *testing.T, r *rand.Rand) *testProject {
 		opts := scaffold.APIOptions{
 			Group: "webapp", Version: "v1", Kind: fmt.Sprintf("Random%d", i), Resource: true, Controller: true,
 			Namespaced: i%3 > 0,
-			Shape: render.Shape{Fields: w.flags, StatusFields: []string{"used:quantity", "parts[].name:string"},
-				ShortNames: []string{fmt.Sprintf("r%d", i)}},
+			Shape: render.Shape{Fields: append(w.flags, "checks:[]condition"), StatusFields: []string{"used:quantity",
+				"parts[].name:string", "checks:[]condition"}, ShortNames: []string{fmt.Sprintf("r%d", i)}},
 		}
 		if i%2 == 0 {
 			opts.Shape.Scale = "default"

@@ -430,6 +430,8 @@ func (f *Field) acceptOne(value any) error {
 		valid, err = is(kindInteger), f.acceptInteger(v)
 	case bool:
 		valid = f.scalar.kind == kindBoolean
+	case map[string]any:
+		valid = f.scalar.kind == kindObject
 	}
 	switch {
 	case !valid:

@@ -66,6 +66,9 @@ func TestFieldsInGo(t *testing.T) {
 				"+kubebuilder:validation:MinItems=1\nPorts []GuestbookPorts `json:\"ports,omitempty\"`\n",
 			"// GuestbookPorts is one of ports of a Guestbook.\ntype GuestbookPorts struct {\n\t// port is the port.\n\t// " +
 				"+required\n\t// +kubebuilder:validation:Minimum=1\n\tPort int32 `json:\"port\"`\n}\n"},
+		"a list of conditions": {[]string{"checks:[]condition"},
+			"// checks are the checks.\n// +required\n// +listType=map\n// +listMapKey=type\nChecks []metav1.Condition " +
+				"`json:\"checks\"`\n", ""},
 		"patterns keep their backslashes": {[]string{`id:string,pattern="^\d{2,4}$"`},
 			"// id is the id.\n// +required\n// +kubebuilder:validation:Pattern=`^\\d{2,4}$`\nID string `json:\"id\"`\n", ""},
 	} {

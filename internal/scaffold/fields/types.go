@@ -84,7 +84,14 @@ var scalars = []scalar{
 		literal: timeLiteral("metav1.NewMicroTime"),
 	},
 	{name: "object", kind: kindObject},
-	{name: "condition", kind: kindObject, golang: "metav1.Condition", imports: metav1Import, parse: parseText},
+	{
+		name: "condition", kind: kindObject, golang: "metav1.Condition", imports: metav1Import, parse: parseText,
+		values: []any{map[string]any{"type": "Ready", "status": "True", "reason": "Ready", "message": "",
+			"lastTransitionTime": "2026-01-02T15:04:05Z"}},
+		literal: func(any) string {
+			return `metav1.Condition{Type: "Ready", Status: "True", Reason: "Ready", LastTransitionTime: metav1.Now()}`
+		},
+	},
 }
 
 // otherNames maps the names that other tools use for types to kctrl's names.
