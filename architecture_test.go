@@ -439,7 +439,7 @@ var internalLayers = []internalLayer{
 		"scaffold/project", "converts projects of kubebuilder into ordinary projects"},
 	{"migrate/measure", "diagnostic gocommand kubectl migrate scaffold/plan scaffold/project",
 		"runs an operator before and after a migration, on any API server"},
-	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan",
+	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan scaffold/sync",
 		"packages the output of config/ for distribution; uses neither PROJECT nor generators"},
 
 	{"generate/artifact", "diagnostic regular", "the output of all generators"},

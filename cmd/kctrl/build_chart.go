@@ -19,12 +19,13 @@ func newBuildChartCommand(s *streams) *cobra.Command {
 		Long: `Write a Helm chart with a template for each object of config/default. With the default values, the
 chart installs the same objects as config/default. Values set the image, replicas, resources,
 scheduling, service account, CRDs, metrics, certificates, network policies and monitoring. If the
-chart exists, the command keeps its values and the templates that you edited or added, and adds
-new values.`,
+chart exists, the command keeps the values and the templates that you edited or added, and adds new
+values. A switch that you have not changed, such as grafana.enabled, follows config/default.`,
 		Example: `  kctrl build chart --image example.com/guestbook:v1.0.0 --version 1.0.0
   helm install guestbook dist/chart --namespace guestbook-system --create-namespace`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			chart.History = history(cmd.Context(), s.dir)
 			return runBuild(cmd.Context(), s, opts, func(p *plan.Plan, proj *project.Project, source release.Source) error {
 				chart.Name, chart.Force = proj.Name, opts.force
 				chart.Dir = filepath.ToSlash(chart.Dir)

@@ -13,6 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
@@ -27,6 +28,8 @@ type Chart struct {
 	Version string
 	// Force replaces files that were edited.
 	Force bool
+	// History returns former contents of values.yaml. It may be nil.
+	History sync.History
 }
 
 // chartTemplate is the template that PROJECT.lock records for the files of a chart.
@@ -34,7 +37,7 @@ const chartTemplate = "release/chart"
 
 // PlanChart plans a Helm chart with a template for each object, values.yaml, and the files that every chart has. If the
 // chart exists, PlanChart keeps edited and additional files, adds new values, and removes the templates of objects that
-// no longer exist.
+// no longer exist. In an edited values.yaml, the switches that the user has not changed follow the objects.
 func PlanChart(p *plan.Plan, c Chart, s Source) error {
 	version, err := semantic(c.Version)
 	if err != nil {
@@ -151,7 +154,8 @@ func (w *chartWriter) templateName(o *object) string {
 	}, kind+"-"+w.author.short(o.name))
 }
 
-// writeValues plans values.yaml. If the user has edited the file, it only adds the missing keys.
+// writeValues plans values.yaml. If the user has edited the file, it adds the missing keys, and sets the switches that
+// the user has not changed. It stores the file without the user's edits as the base of the next merge.
 func (w *chartWriter) writeValues() error {
 	file := path.Join(w.Dir, "values.yaml")
 	w.written[file] = true
@@ -164,21 +168,27 @@ func (w *chartWriter) writeValues() error {
 	if there && w.source.Image == "" {
 		keepImage(sections, have)
 	}
+	content, err := renderValues(w.Name, sections)
+	if err != nil {
+		return err
+	}
 	edited, err := w.edited(file)
 	if err != nil {
 		return err
 	}
-	if !edited || w.Force {
-		content, err := renderValues(w.Name, sections)
-		if err != nil {
-			return err
-		}
-		return write(w.plan, plan.File{Path: file, Content: content, Template: chartTemplate, Force: w.Force})
+	if edited && !w.Force {
+		err = w.mergeValues(file, have, content, sections)
+	} else {
+		err = write(w.plan, plan.File{Path: file, Content: content, Template: chartTemplate, Force: w.Force})
 	}
-	return w.addValues(file, have, sections)
+	if err != nil {
+		return err
+	}
+	return w.keepBase(file, content)
 }
 
-func (w *chartWriter) addValues(file string, have []byte, sections []section) error {
+// mergeValues plans an edited values.yaml. content is the file without the user's edits.
+func (w *chartWriter) mergeValues(file string, have, content []byte, sections []section) error {
 	merged, missing, err := mergeValues(have, sections)
 	if err != nil {
 		return diagnostic.YAML(file, have, err, "repair it, then run the command again")
@@ -186,12 +196,50 @@ func (w *chartWriter) addValues(file string, have []byte, sections []section) er
 	if len(missing) > 0 {
 		w.plan.Note(notAdded(file, missing))
 	}
+	if merged, err = w.setSwitches(file, merged, content); err != nil {
+		return err
+	}
 	if w.source.Image != "" {
 		if merged, err = setImageValues(merged, file, sections); err != nil {
 			return err
 		}
 	}
 	return w.plan.Edit(file, merged)
+}
+
+// keepBase stores the content of values.yaml without the user's edits. Without PROJECT.lock, nothing could find it
+// again.
+func (w *chartWriter) keepBase(file string, content []byte) error {
+	lock, exists, err := w.plan.Lock()
+	if err != nil || !exists {
+		return err
+	}
+	lock.Record(file, content, chartTemplate)
+	bases := sync.NewBases(w.plan, nil)
+	return errors.Join(bases.Keep(content), bases.Drop())
+}
+
+// setSwitches sets the switches in an edited values.yaml to those in content, except the switches that the user has
+// changed. If the former content without the user's edits is not known, it adds notes about the switches that differ.
+func (w *chartWriter) setSwitches(file string, src, content []byte) ([]byte, error) {
+	lock, exists, err := w.plan.Lock()
+	if err != nil || !exists {
+		return src, err
+	}
+	base, known := sync.NewBases(w.plan, w.History).Of(lock.Entries(file), src)
+	for _, f := range features {
+		want, have, before := f.in(content), f.in(src), f.in(base)
+		switch {
+		case want == nil || have == nil || isOn(want) == isOn(have):
+		case !known:
+			w.plan.Note(f.differs(edit.Position(file, have), isOn(have)))
+		case before != nil && isOn(before) == isOn(have):
+			if src, err = edit.ReplaceBool(src, file, []string{f.key, f.option}, isOn(want)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return src, nil
 }
 
 // imageKeys are the keys of values.yaml for the image of the manager.

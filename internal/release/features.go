@@ -1,6 +1,15 @@
 package release
 
-import "strings"
+import (
+	"fmt"
+	"go/token"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+)
 
 // feature is an optional group of objects.
 type feature struct {
@@ -64,6 +73,35 @@ func (f feature) condition() string {
 		return "and " + f.needs + " " + at
 	}
 	return at
+}
+
+// in returns the switch of a feature in a values.yaml, or nil if the file has no boolean there.
+func (f feature) in(values []byte) *yaml.Node {
+	document, err := parseRoot(values)
+	if err != nil {
+		return nil
+	}
+	node := yamlnode.Value(document, f.key, f.option)
+	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!bool" {
+		return nil
+	}
+	return node
+}
+
+// isOn reports whether a switch is on.
+func isOn(node *yaml.Node) bool { return strings.EqualFold(node.Value, "true") }
+
+// differs returns a warning about a switch that differs from its default, although the user may not have changed it.
+func (f feature) differs(pos token.Position, on bool) *diagnostic.Error {
+	state := "is on, but the kustomization does not have"
+	if !on {
+		state = "is off, but the kustomization has"
+	}
+	return &diagnostic.Error{
+		Pos:     pos,
+		Message: fmt.Sprintf("%s.%s %s its objects, and the former default is not known", f.key, f.option, state),
+		Hint:    fmt.Sprintf("write %s: %v if you did not choose the value; later runs keep it", f.option, !on),
+	}
 }
 
 func featureOf(o *object, name string) (feature, bool) {

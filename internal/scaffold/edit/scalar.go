@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -28,8 +29,28 @@ func ReplaceScalar(src []byte, filename string, keys, old []string, value string
 	return f.replaceScalar(node, value)
 }
 
-// replaceScalar returns the text with a new value for a one-line scalar.
+// ReplaceBool returns src, a YAML file, with value instead of the boolean at keys. All other bytes stay.
+func ReplaceBool(src []byte, filename string, keys []string, value bool) ([]byte, error) {
+	last, text := len(keys)-1, strconv.FormatBool(value)
+	f, err := parseYAML(src, filename, fmt.Sprintf("write %s: %s under %s by hand", keys[last], text,
+		strings.Join(keys[:last], ".")))
+	if err != nil {
+		return nil, err
+	}
+	node := yamlnode.Value(f.root(), keys...)
+	if node == nil || node.Kind != yaml.ScalarNode || node.ShortTag() != "!!bool" {
+		return src, nil
+	}
+	return f.replaceLiteral(node, text, text)
+}
+
+// replaceScalar returns the text with a new string for a one-line scalar.
 func (f *yamlFile) replaceScalar(node *yaml.Node, value string) ([]byte, error) {
+	return f.replaceLiteral(node, value, quoteLike(value, []*yaml.Node{node}))
+}
+
+// replaceLiteral returns the text with a new value for a one-line scalar. literal is the value as YAML.
+func (f *yamlFile) replaceLiteral(node *yaml.Node, value, literal string) ([]byte, error) {
 	at := f.offset(node)
 	text := node.Value
 	if quote := f.src[at]; quote == '"' || quote == '\'' {
@@ -39,8 +60,7 @@ func (f *yamlFile) replaceScalar(node *yaml.Node, value string) ([]byte, error) 
 		return nil, f.fail(node, "no place in this layout for a change that kctrl is sure of")
 	}
 	place := listPlace{value: node}
-	return f.verified(Apply(f.src, []Splice{{at, at + len(text), quoteLike(value, []*yaml.Node{node})}}), place,
-		func() { node.Value = value })
+	return f.verified(Apply(f.src, []Splice{{at, at + len(text), literal}}), place, func() { node.Value = value })
 }
 
 var plainScalar = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./@+-]*$`)
