@@ -101,6 +101,8 @@ type Frame struct {
 type Result struct {
 	// Accesses are the requests that the programs can send, ordered by position, resource and verb.
 	Accesses []Access
+	// Webhooks are the webhooks that the programs serve.
+	Webhooks Webhooks
 	// UnknownRoles is the reason why a role that the programs write or bind can have unknown permissions, or empty.
 	UnknownRoles string
 	// Roots are the import paths of the analyzed programs.

@@ -47,10 +47,15 @@ func analyze(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	a.libraryReviews(mains)
 	a.settle()
+	a.finishWebhooks(mains)
 	unknown := a.roles()
-	result := &Result{Accesses: a.found, UnknownRoles: unknown, Problems: p.problems, Functions: len(r.order)}
+	result := &Result{
+		Accesses: a.found, Webhooks: a.webhooks, UnknownRoles: unknown, Problems: p.problems, Functions: len(r.order),
+	}
 	if len(cfg.Patterns) == 0 || slices.Contains(cfg.Patterns, "./...") {
-		result.Modules = p.modulesBelow()
+		if result.Modules = p.modulesBelow(); len(result.Modules) > 0 {
+			result.Webhooks.unknown("module " + result.Modules[0] + " was not analyzed")
+		}
 	}
 	for _, pkg := range mains {
 		result.Roots = append(result.Roots, pkg.PkgPath)
@@ -69,6 +74,8 @@ type analysis struct {
 	known   map[string]bool
 	reads   []read            // reads with kctrl's clients, which settle decides when all watched kinds are known
 	watched map[Resource]bool // kinds with an informer in kctrl's runtime
+
+	webhooks Webhooks
 
 	settings *settings // nil until the analysis finds an unstructured object
 	options  clientSettings
@@ -144,9 +151,10 @@ func (a *analysis) visit(in *reached, instr ssa.CallInstruction) {
 	}
 }
 
-// libraryCalls recognize the calls that send requests. Each function reports whether it recognizes the target, and
-// records its requests.
+// libraryCalls recognize the calls that send requests or serve webhooks. Each function reports whether it recognizes
+// the target, and records its requests or webhooks.
 var libraryCalls = []func(*site) bool{
+	(*site).servesWebhooks,
 	(*site).objectClient, (*site).subresourceClient, (*site).watchers, (*site).utilities, (*site).recorders,
 	(*site).managers, (*site).typedClient, (*site).dynamicClient, (*site).restRequest, (*site).informerFactory,
 }

@@ -1,4 +1,5 @@
-// Package access derives the requests that a Go program sends to an API server from the program's types and call graph.
+// Package access derives the requests that a Go program sends to an API server, and the webhooks that it serves, from
+// the program's types and call graph.
 //
 // [Analyze] loads the packages of a module, follows the calls from main, and returns an [Access] for each request that
 // a reached call can send, with verb, resource, call site and call chain. It recognizes kctrl's runtime,

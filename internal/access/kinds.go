@@ -212,14 +212,8 @@ func (k *kinds) declarations(importPath string) *apiPackage {
 	}
 	api := &apiPackage{types: map[string][]string{}, constants: map[string]string{}}
 	k.packages[importPath] = api
-	fset := token.NewFileSet()
-	var files []*ast.File
-	for _, name := range pkg.GoFiles {
-		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if file == nil || err != nil && len(file.Decls) == 0 {
-			continue
-		}
-		files = append(files, file)
+	files := parsed(pkg)
+	for _, file := range files {
 		api.read(file)
 	}
 	if group, found := k.groupVersion(pkg, files); found { // the scheme uses it, even if a marker +groupName differs
@@ -229,6 +223,18 @@ func (k *kinds) declarations(importPath string) *apiPackage {
 		api.group, api.known = c, true
 	}
 	return api
+}
+
+// parsed returns the syntax of a package, as far as its files parse.
+func parsed(pkg *packages.Package) (files []*ast.File) {
+	fset := token.NewFileSet()
+	for _, name := range pkg.GoFiles {
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if file != nil && (err == nil || len(file.Decls) > 0) {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // read adds the group, the constants and the markers above types in a file. Like controller-gen, it reads the comment

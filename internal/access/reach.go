@@ -398,7 +398,8 @@ func withoutTypeArguments(name string) string {
 // aliases are the variables of package controller-runtime that hold functions of its other packages.
 var aliases = map[string]string{
 	"NewManager": "/pkg/manager New", "SetControllerReference": "/pkg/controller/controllerutil SetControllerReference",
-	"CreateOrUpdate": "/pkg/controller/controllerutil CreateOrUpdate",
+	"CreateOrUpdate":      "/pkg/controller/controllerutil CreateOrUpdate",
+	"NewWebhookManagedBy": "/pkg/builder WebhookManagedBy",
 }
 
 // aliased returns the function that a variable of package controller-runtime holds, or nil.

@@ -27,6 +27,8 @@ type Options struct {
 	RoleName string
 	// Cache is the directory that caches the results of the code analysis. Empty disables the cache.
 	Cache string
+	// Analyzed is the result of [access.Analyze] for Dir and Patterns. Nil analyzes the code.
+	Analyzed *access.Result
 }
 
 // Class is the class of a finding.
@@ -144,9 +146,12 @@ func Check(ctx context.Context, o Options) (*Report, error) {
 // compared returns a comparison, and a report without findings.
 func compared(ctx context.Context, o Options) (*comparison, *Report, error) {
 	o.RoleName = cmp.Or(o.RoleName, "manager-role")
-	found, err := access.Analyze(ctx, access.Config{Dir: o.Dir, Patterns: o.Patterns, Cache: o.Cache})
-	if err != nil {
-		return nil, nil, err
+	found := o.Analyzed
+	if found == nil {
+		var err error
+		if found, err = access.Analyze(ctx, access.Config{Dir: o.Dir, Patterns: o.Patterns, Cache: o.Cache}); err != nil {
+			return nil, nil, err
+		}
 	}
 	patterns := o.Patterns
 	if len(patterns) > 0 && !slices.Contains(patterns, "./...") && len(found.Packages) > 0 {
