@@ -478,12 +478,11 @@ var internalLayers = []internalLayer{
 			"generate/verdict",
 		"loads, checks and runs generators for a project",
 	},
-	{"access", "diagnostic", "derives requests from Go code; uses neither markers nor roles"},
+	{"access", "diagnostic", "derives requests and webhooks from Go code; uses neither markers nor roles"},
 	{"rbac", "diagnostic markers load access", "compares requests with permissions, and edits markers"},
 	{
-		"doctor", "diagnostic kustomize lint rbac scaffold/edit scaffold/gomod scaffold/plan scaffold/project " +
-			"scaffold/register " +
-			"scaffold/render scaffold/templated generate " +
+		"doctor", "diagnostic kustomize load lint access rbac scaffold/edit scaffold/gomod scaffold/gosource " +
+			"scaffold/plan scaffold/project scaffold/register scaffold/render scaffold/templated generate " +
 			"generate/generator yamlnode verify/sample",
 		"checks the results of commands, and plans like them; only commands import it",
 	},

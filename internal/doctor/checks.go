@@ -39,6 +39,7 @@ var Checks = []Check{
 	},
 	{Name: "roles", Help: "roles without the permissions of the markers", Run: checkRoles, Fix: fixGenerated},
 	{Name: "rbac", Help: "RBAC markers that grant less or more than the code needs", Run: checkRBAC},
+	{Name: "webhooks", Help: "webhook markers with paths that the manager does not serve", Run: checkWebhooks},
 	{Name: "samples", Help: "samples that API servers would reject", Run: checkSamples},
 	{
 		Name: "deployment",
@@ -152,10 +153,13 @@ func checkRBAC(ctx context.Context, p *Project) []Finding {
 	if p.project == nil {
 		return nil
 	}
-	if _, err := p.GoVersion(ctx); err != nil {
+	analyzed, err := p.analyzed(ctx)
+	if err != nil {
 		return nil
 	}
-	report, err := rbac.Check(ctx, rbac.Options{Dir: p.Dir, FS: p.FS, Namespaced: p.project.Namespaced})
+	report, err := rbac.Check(ctx, rbac.Options{
+		Dir: p.Dir, FS: p.FS, Namespaced: p.project.Namespaced, Analyzed: analyzed,
+	})
 	if err != nil || len(report.Problems) > 0 {
 		return nil
 	}

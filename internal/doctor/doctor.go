@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/kctrl-dev/kctrl/internal/access"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
@@ -61,6 +62,8 @@ type Project struct {
 	plan     *plan.Plan // with all generated files
 	err      error
 	warnings []lint.Finding
+
+	analysis func() (*access.Result, error) // of the code, once
 }
 
 // Examine runs all checks, or the named ones. It sorts findings by check and position.
@@ -170,6 +173,19 @@ func (p *Project) generate(ctx context.Context, into *plan.Plan) error {
 	return generate.Run(ctx, p.Dir, into, p.project, generate.Options{
 		Generators: names, Warn: func(f lint.Finding) { p.warnings = append(p.warnings, f) },
 	})
+}
+
+// analyzed returns the requests and the webhooks of the project's program.
+func (p *Project) analyzed(ctx context.Context) (*access.Result, error) {
+	if _, err := p.GoVersion(ctx); err != nil {
+		return nil, errTold
+	}
+	if p.analysis == nil {
+		p.analysis = sync.OnceValues(func() (*access.Result, error) {
+			return access.Analyze(ctx, access.Config{Dir: p.Dir})
+		})
+	}
+	return p.analysis()
 }
 
 // errTold means that the output is unknown for a reason that another check reports: the check of the lock, the API

@@ -88,6 +88,12 @@ var problems = map[string]struct {
 	},
 		"excess: no reached call needs delete on guestbooks.webapp.example.com",
 		"remove it, or write //kctrl:ignore rbac:"},
+	"webhooks": {func(t *testing.T, p *doctor.Project) {
+		addRuntime(t, p)
+		edit(t, p, "internal/webhook/guestbook_validator.go", "path=/validate-webapp", "path=/validate-web-app")
+	},
+		"guestbook_validator.go:34:4: the webhook configuration has the path /validate-web-app-example-com-v1-guestbook, ",
+		"register the webhook in the manager, or remove the marker"},
 	"samples": {func(t *testing.T, p *doctor.Project) {
 		edit(t, p, "config/samples/webapp_v1_guestbook.yaml", "  message: ", "  mesage: ")
 	}, "config/samples/webapp_v1_guestbook.yaml:", "did you mean message?"},

@@ -531,8 +531,8 @@ func TestDeleteReportsDeployedWebhooks(t *testing.T) {
 	}
 	reported := 0
 	for _, note := range plan.Notes() {
-		if note.Pos.Filename == name && strings.Contains(note.Message, "API servers still call the webhook of its marker") &&
-			note.Hint != "" {
+		const message = "has the path /mutate-webapp-example-com-v1-guestbook, which the manager does not serve"
+		if note.Pos.Filename == name && strings.Contains(note.Message, message) && note.Hint != "" {
 			reported++
 		}
 	}

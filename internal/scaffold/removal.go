@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
@@ -49,8 +50,8 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 	}
 	for i, c := range conflicts {
 		text, err := p.Read(c.Pos.Filename)
-		if err == nil && path.Ext(c.Pos.Filename) == ".go" && len(gosource.WebhookMarkers(text)) > 0 {
-			conflicts[i].Message += "; API servers still call the webhook of its marker, which the manager no longer serves"
+		if paths := gosource.WebhookPaths(text); err == nil && path.Ext(c.Pos.Filename) == ".go" && len(paths) > 0 {
+			conflicts[i].Message += "; " + gosource.UnservedWebhook(strings.Join(paths, " and "))
 			conflicts[i].Hint = "remove the marker, or delete the file: the same command with --force does"
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -289,6 +290,25 @@ func (s GoSource) Qualified(expr ast.Expr) string {
 	return s.Imports()[x.Name] + "." + selector.Sel.Name
 }
 
+// UnservedWebhook returns the message about a webhook marker with a path that the manager does not serve.
+func UnservedWebhook(path string) string {
+	return "the webhook configuration has the path " + path + ", which the manager does not serve"
+}
+
+// WebhookPaths returns the paths of the webhook markers in a file.
+func WebhookPaths(text []byte) []string {
+	var paths []string
+	for _, marker := range WebhookMarkers(text) {
+		if match := webhookPath.FindStringSubmatch(marker); match != nil {
+			paths = append(paths, match[1])
+		}
+	}
+	return paths
+}
+
+var webhookPath = regexp.MustCompile("[:,]path=[\"`]?([^,\"`]+)")
+
+// WebhookMarkers returns the lines with webhook markers in a file.
 func WebhookMarkers(text []byte) []string {
 	var markers []string
 	for line := range bytes.Lines(text) {
