@@ -39,7 +39,9 @@ type Error struct {
 func Usage(message, hint string) *Error { return &Error{Message: message, Hint: hint, Class: ErrUsage} }
 
 // At returns an error about a position in a file.
-func At(pos token.Position, message, hint string) *Error { return &Error{Pos: pos, Message: message, Hint: hint} }
+func At(pos token.Position, message, hint string) *Error {
+	return &Error{Pos: pos, Message: message, Hint: hint}
+}
 
 // In returns an error about a file.
 func In(file, message, hint string) *Error { return At(token.Position{Filename: file}, message, hint) }

@@ -210,11 +210,10 @@ func (w *chartWriter) mergeValues(file string, have, content []byte, sections []
 // keepBase stores the content of values.yaml without the user's edits. Without PROJECT.lock, nothing could find it
 // again.
 func (w *chartWriter) keepBase(file string, content []byte) error {
-	lock, exists, err := w.plan.Lock()
-	if err != nil || !exists {
+	if exists, err := w.plan.HasLock(); err != nil || !exists {
 		return err
 	}
-	lock.Record(file, content, chartTemplate)
+	w.plan.Lock().Record(file, content, chartTemplate)
 	bases := sync.NewBases(w.plan, nil)
 	return errors.Join(bases.Keep(content), bases.Drop())
 }
@@ -222,11 +221,11 @@ func (w *chartWriter) keepBase(file string, content []byte) error {
 // setSwitches sets the switches in an edited values.yaml to those in content, except the switches that the user has
 // changed. If the former content without the user's edits is not known, it adds notes about the switches that differ.
 func (w *chartWriter) setSwitches(file string, src, content []byte) ([]byte, error) {
-	lock, exists, err := w.plan.Lock()
+	exists, err := w.plan.HasLock()
 	if err != nil || !exists {
 		return src, err
 	}
-	base, known := sync.NewBases(w.plan, w.History).Of(lock.Entries(file), src)
+	base, known := sync.NewBases(w.plan, w.History).Of(w.plan.Lock().Entries(file), src)
 	for _, f := range features {
 		want, have, before := f.in(content), f.in(src), f.in(base)
 		switch {

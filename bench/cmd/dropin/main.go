@@ -67,7 +67,9 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		if !strings.Contains(op.repository, o.only) || ctx.Err() != nil {
 			continue
 		}
-		c := comparison{operator: op, clone: filepath.Join(o.repositories, op.repository), dir: work, kctrl: kctrl, assets: assets}
+		c := comparison{
+			operator: op, clone: filepath.Join(o.repositories, op.repository), dir: work, kctrl: kctrl, assets: assets,
+		}
 		if err := c.run(ctx, out); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", op.repository, err))
 		}

@@ -79,7 +79,8 @@ func (s *suite) tail() string {
 // runTests runs the tests of all packages of a module, without go vet, one package at a time: suites that start API
 // servers exceed their deadlines if too many run at once.
 func runTests(ctx context.Context, dir string, env ...string) (suites, error) {
-	test := exec.CommandContext(ctx, "go", "test", "-json", "-vet=off", "-count", "1", "-p", "1", "-timeout", "10m", "./...")
+	args := []string{"test", "-json", "-vet=off", "-count", "1", "-p", "1", "-timeout", "10m", "./..."}
+	test := exec.CommandContext(ctx, "go", args...)
 	test.Dir = dir
 	test.Env = append(append(os.Environ(), "GOWORK=off"), env...)
 	var stderr bytes.Buffer
