@@ -3,6 +3,7 @@ package standalone
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -124,9 +125,11 @@ func serveAPI(ctx context.Context, flags map[string]string) error {
 	if err != nil {
 		return err
 	}
-	clients, err := loadAuthority(flags["client-ca-file"])
-	if err != nil {
-		return err
+	clients := x509.NewCertPool() // empty: no client certificate is valid
+	if file := flags["client-ca-file"]; file != "" {
+		if clients, err = loadAuthority(file); err != nil {
+			return err
+		}
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(flags["bind-address"], flags["secure-port"]))
 	if err != nil {
