@@ -17,17 +17,19 @@ const (
 	mostBytes  = MaxConversion
 	// patient is the wait after which a client counts as slow.
 	patient = time.Second
-	// firstBytes is the minimum capacity of a buffer. maxPooled is the maximum of its initial capacity and of reuse.
+	// firstBytes and mostFirst are the minimum and the maximum of a buffer's initial capacity. Larger buffers, up to
+	// mostPooled, are reused only by long bodies whose first bytes have arrived.
 	firstBytes = 4 << 10
-	maxPooled  = 64 << 10
+	mostFirst  = 64 << 10
+	mostPooled = 1 << 20
 )
 
 // intake holds the bodies of requests. It reads a body completely before the handler runs, so that slow clients do not
 // occupy handlers. When there is no room for more bytes, it disconnects the slow client with the longest body. A client
 // is slow after a second of sending its body or reading its answer. If no client is slow, it waits for handlers.
 type intake struct {
-	limit   int64     // limit of bytes; constant
-	buffers sync.Pool // of []byte
+	limit        int64     // limit of bytes; constant
+	small, large sync.Pool // of *[]byte, with capacities up to mostFirst and mostPooled
 
 	mu      sync.Mutex
 	bytes   int64                 // size of all bodies
@@ -112,21 +114,23 @@ func (a *arrival) read(r *http.Request, most int64) error {
 // or negative. The buffer grows with the received data, regardless of the announced length.
 func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 	i, has := a.intake, int64(cap(a.data))
-	if has == 0 {
-		if pooled, ok := i.buffers.Get().(*[]byte); ok {
-			a.data = *pooled
-			_, err := i.reserve(ctx, a, int64(cap(a.data)), 0)
-			return err
-		}
-	}
 	whole := most + 1 // one more byte detects the end
 	if announced >= 0 {
 		whole = announced + 1
 	}
+	if pooled := i.pooled(has, whole); pooled != nil {
+		if _, err := i.reserve(ctx, a, int64(cap(pooled))-has, 0); err != nil {
+			return err
+		}
+		smaller := a.data
+		a.data = append(pooled, smaller...)
+		i.put(smaller)
+		return nil
+	}
 	more, rest := max(has, firstBytes), whole-has
 	switch {
 	case has == 0:
-		more = max(firstBytes, min(whole, maxPooled))
+		more = max(firstBytes, min(whole, mostFirst))
 	case rest > 0: // otherwise there is more data than announced
 		more = min(more, rest)
 	}
@@ -139,6 +143,34 @@ func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 	}
 	a.data = append(make([]byte, 0, has+more), a.data...)
 	return nil
+}
+
+// pooled returns a buffer for a body that has a buffer of has bytes, and may have whole bytes. It returns nil if there
+// is none to reuse.
+func (i *intake) pooled(has, whole int64) []byte {
+	pool := &i.small
+	if has > 0 {
+		if whole <= mostFirst {
+			return nil
+		}
+		pool = &i.large
+	}
+	if buffer, ok := pool.Get().(*[]byte); ok && int64(cap(*buffer)) > has {
+		return *buffer
+	}
+	return nil
+}
+
+// put makes a buffer available for reuse.
+func (i *intake) put(buffer []byte) {
+	buffer = buffer[:0]
+	switch size := cap(buffer); {
+	case size == 0 || size > mostPooled:
+	case size <= mostFirst:
+		i.small.Put(&buffer)
+	default:
+		i.large.Put(&buffer)
+	}
 }
 
 // reserve waits until there is room for more bytes of a, and returns the number of reserved bytes. If it must wait, it
@@ -236,9 +268,7 @@ func (a *arrival) end() {
 		close(i.freed)
 		i.freed = make(chan struct{})
 	}
-	if data := a.data[:0]; cap(data) > 0 && cap(data) <= maxPooled {
-		i.buffers.Put(&data)
-	}
+	i.put(a.data)
 	a.data = nil
 }
 

@@ -220,3 +220,31 @@ func TestBodyIsGoneAfterItsRequest(t *testing.T) {
 		t.Errorf("read %d bytes of another request, and %v", n, err)
 	}
 }
+
+// TestReusedBuffersKeepBodiesApart sends bodies of all classes of sizes at once.
+func TestReusedBuffersKeepBodiesApart(t *testing.T) {
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)})
+	if err := s.Handle("/a", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(w, r.Body)
+	}), 4<<20); err != nil {
+		t.Fatal(err)
+	}
+	var clients sync.WaitGroup
+	for client := range 4 {
+		clients.Go(func() {
+			for i := range 30 {
+				body := strings.Repeat(string(rune('a'+client)), []int{100, 9 << 10, 70 << 10, 300 << 10, 2 << 20}[i%5]+i)
+				w := httptest.NewRecorder()
+				r := httptest.NewRequest(http.MethodPost, "/a", strings.NewReader(body))
+				if i%2 == 0 {
+					r.ContentLength = -1
+				}
+				s.ServeHTTP(w, r)
+				if w.Body.String() != body {
+					t.Errorf("body %d of client %d came back changed, with code %d", i, client, w.Code)
+				}
+			}
+		})
+	}
+	clients.Wait()
+}
