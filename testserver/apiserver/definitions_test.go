@@ -48,15 +48,21 @@ type definitions struct {
 var quotedWarnings = regexp.MustCompile(`"299 - (?:[^"\\]|\\.)*"`)
 
 // firstProblem matches the place of the first of several problems.
-var firstProblem = regexp.MustCompile(`(cannot be handled as a Thing: |failed to convert new object: ).*?(json: cannot unmarshal|field not declared)`)
+var firstProblem = regexp.MustCompile(`(cannot be handled as a Thing: ).*?(json: cannot unmarshal)`)
+
+// undeclared matches the problems of an object with an undeclared field. The real server visits a map's fields in random
+// order and stops at the first undeclared one, so it reports the problems of other fields only sometimes.
+var undeclared = regexp.MustCompile(`(failed to convert (?:new|merged) object[^:"]*: )` +
+	`(?:[^"\\]|\\.)*?field not declared(?:[^"\\]|\\.)*`)
 
 // selfTypes matches random names that the CEL compiler generates.
 var selfTypes = regexp.MustCompile(`selfType\d+`)
 
-// maskedDefinitions returns an answer with sorted warnings and without the place of the first problem, because the real
-// server finds them in map order.
+// maskedDefinitions returns an answer with sorted warnings and without the places of problems, because the real server
+// finds them in map order.
 func maskedDefinitions(answer string) string {
 	answer = selfTypes.ReplaceAllString(answer, "selfType")
+	answer = undeclared.ReplaceAllString(answer, "${1}field not declared")
 	first, rest, _ := strings.Cut(firstProblem.ReplaceAllString(answer, "${1}SOMEWHERE: $2"), "\n")
 	warnings := quotedWarnings.FindAllString(first, -1)
 	slices.Sort(warnings)
@@ -535,8 +541,8 @@ func (s *definitions) live() {
 		s.heeded("v1")
 		s.write(0, "v1", 12)
 	}
-	second := s.valid(func() map[string]any { return s.version("v2", s.root(), true) })
 	s.versions[0].(map[string]any)["storage"] = false
+	second := s.valid(func() map[string]any { return s.version("v2", s.root(), true) }, s.versions...)
 	s.versions = append(s.versions, second)
 	s.add(asked{method: "PATCH", path: definitionsPath + "/" + name, contentType: "application/merge-patch+json",
 		body: marshal(map[string]any{"spec": map[string]any{"versions": s.marked()}})})
@@ -578,8 +584,8 @@ func schemaOf(version any) map[string]any {
 	return version.(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
 }
 
-// valid generates versions until upstream's library accepts one as the only version of a CRD.
-func (s *definitions) valid(make func() map[string]any) map[string]any {
+// valid generates versions until the library of upstream accepts one as the storage version of a CRD beside others.
+func (s *definitions) valid(make func() map[string]any, others ...any) map[string]any {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	for {
@@ -587,7 +593,8 @@ func (s *definitions) valid(make func() map[string]any) map[string]any {
 		given := &apiextensionsv1.CustomResourceDefinition{}
 		if err := json.Unmarshal([]byte(object("", "", "things."+s.group, "", map[string]any{"spec": map[string]any{
 			"group": s.group, "scope": "Namespaced", "names": map[string]any{"plural": "things", "singular": "thing",
-				"kind": "Thing", "listKind": "ThingList"}, "versions": []any{version}}})), given); err != nil {
+				"kind": "Thing", "listKind": "ThingList"},
+			"versions": append(slices.Clip(others), version)}})), given); err != nil {
 			panic(err)
 		}
 		scheme.Default(given)
