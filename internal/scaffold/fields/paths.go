@@ -110,7 +110,7 @@ func (m *Model) parseScale(text string) (*Scale, error) {
 	s := &Scale{Spec: ".spec.replicas", Status: ".status.replicas", Selector: ".status.selector"}
 	if text != "default" {
 		parts := strings.Split(text, ",")
-		if len(parts) < 2 || len(parts) > 3 {
+		if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" {
 			return nil, f.refuse("", "the paths of the replicas in spec and status are required",
 				"write --scale=.spec.replicas,.status.replicas,.status.selector, or --scale alone")
 		}
