@@ -45,6 +45,9 @@ func inverse(opts any, before, after *project.Project) []any {
 				commands = append(commands, deletion{with, scaffold.PlanDeleteWebhook})
 			}
 		}
+		if r, found := after.Find(hub.APIGroup(), o.Version, o.Kind); found && r.Controller && len(after.Versions(hub)) > 0 {
+			commands = append(commands, deletion{d, scaffold.PlanDeleteController}) // the version alone cannot be deleted
+		}
 		return append(commands, deletion{d, scaffold.PlanDeleteAPI})
 	case scaffold.ControllerOptions:
 		return []any{deletion{scaffold.DeleteOptions{Group: o.Group, Version: o.Version, Kind: o.Kind, Name: o.Name},
