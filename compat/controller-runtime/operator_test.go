@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -402,5 +403,37 @@ func TestManagerFailsIfControllerCannotSync(t *testing.T) {
 	err = mgr.Start(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "timed out waiting for cache to be synced for kind source") {
 		t.Errorf("the manager ended with %v", err)
+	}
+}
+
+// TestElectedManagerServesMetrics reads the metrics at once when the manager reports that it was elected.
+func TestElectedManagerServesMetrics(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	for range 20 {
+		mgr, err := ctrl.NewManager(environment.Config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: address}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := mgr.Start(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		<-mgr.Elected()
+		response, err := http.Get("http://" + address + "/metrics")
+		if err != nil {
+			t.Error(err)
+		} else {
+			response.Body.Close()
+		}
+		cancel()
+		running.Wait()
 	}
 }

@@ -205,7 +205,7 @@ func (m *manager) addServers() error {
 		return fmt.Errorf("failed to add cluster to runnables: %w", err)
 	}
 	if m.metricsServer != nil {
-		if err := m.servers.add(m.metricsServer, nil); err != nil {
+		if err := m.servers.add(m.metricsServer, listening(m.metricsServer)); err != nil {
 			return fmt.Errorf("failed to add metrics server: %w", err)
 		}
 	}
@@ -222,6 +222,22 @@ func (m *manager) addServers() error {
 		}
 	}
 	return nil
+}
+
+// listening returns a function that waits until the server listens. It returns nil for a server from elsewhere.
+func listening(server metricsserver.Server) func(context.Context) bool {
+	s, ok := server.(interface{ Listening() <-chan struct{} })
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context) bool {
+		select {
+		case <-s.Listening():
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 func (m *manager) probeMux() *http.ServeMux {

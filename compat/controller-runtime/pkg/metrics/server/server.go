@@ -73,7 +73,8 @@ func NewServer(o Options, config *rest.Config, httpClient *http.Client) (Server,
 	if o.BindAddress == "0" {
 		return nil, nil
 	}
-	s := &server{options: o, extra: map[string]http.Handler{}}
+	s := &server{options: o, extra: map[string]http.Handler{}, listening: make(chan struct{})}
+	s.settle = sync.OnceFunc(func() { close(s.listening) })
 	for path, handler := range o.ExtraHandlers {
 		if err := s.AddExtraHandler(path, handler); err != nil {
 			return nil, err
@@ -106,6 +107,9 @@ type server struct {
 	options Options
 	filter  Filter // nil if unset
 
+	listening chan struct{} // closed when Start listens, or returns
+	settle    func()        // closes listening; may be called again
+
 	mu    sync.RWMutex
 	extra map[string]http.Handler
 	bound string // address of the listener; empty before Start
@@ -135,9 +139,13 @@ func (s *server) GetBindAddr() string {
 	return s.bound
 }
 
+// Listening returns a channel that is closed when the server listens, or has failed.
+func (s *server) Listening() <-chan struct{} { return s.listening }
+
 // Start implements [Server].
 func (s *server) Start(ctx context.Context) error {
 	log.Info("Starting metrics server")
+	defer s.settle()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var watching sync.WaitGroup
@@ -155,6 +163,7 @@ func (s *server) Start(ctx context.Context) error {
 		listener.Close()
 		return fmt.Errorf("failed to start metrics server: %w", err)
 	}
+	s.settle()
 	log.Info("Serving metrics server", "bindAddress", s.options.BindAddress, "secure", s.options.SecureServing)
 	return httpserver.Serve(ctx, httpserver.New(ctx, mux), listener, time.Minute)
 }
