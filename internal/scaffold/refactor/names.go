@@ -22,10 +22,17 @@ func (r *Refactoring) findNames() {
 		if old.Path != "" {
 			continue
 		}
-		for from, to := range map[string]string{old.APIGroup(): now.APIGroup(), old.Plural: now.Plural, old.Kind: now.Kind} {
+		for from, to := range map[string]string{
+			old.APIGroup(): now.APIGroup(), old.Plural: now.Plural, old.Kind: now.Kind,
+			old.APIGroup() + "/" + old.Version: now.APIGroup() + "/" + now.Version,
+			old.Plural + "." + old.APIGroup():  now.Plural + "." + now.APIGroup(),
+		} {
 			if from != to {
 				r.words[from] = to
 			}
+		}
+		if old.Version != now.Version {
+			r.versions[[2]string{old.APIGroup(), old.Version}] = now.Version
 		}
 		was, becomes := layout.KindView(r.before, old, ""),
 			layout.KindView(r.after, now, "")

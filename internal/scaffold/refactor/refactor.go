@@ -41,6 +41,8 @@ type Refactoring struct {
 	// words has replacements, such as API groups, for words in markers and for whole string literals. literals has
 	// replacements for words in the string literals of kctrl's files, such as kinds and field owners.
 	words, literals map[string]string
+	// versions has the new names of versions, by group and old name.
+	versions map[[2]string]string
 	// controllers has the new names of controllers, as the code passes them to builders.
 	controllers map[string]string
 	// namespace is the namespace in RBAC markers before and after; "" means no namespace.
@@ -58,7 +60,8 @@ func Find(p *plan.Plan, before, after *project.Project, was, becomes render.Tree
 		declared: map[gosource.GoName]string{},
 		moved:    map[string]string{}, dirs: map[string][]string{}, renamed: map[gosource.GoName]string{},
 		aliases: map[string][2]string{}, packages: map[string][2]string{}, locals: map[string]string{},
-		words: map[string]string{}, literals: map[string]string{}, controllers: map[string]string{},
+		words: map[string]string{}, literals: map[string]string{}, versions: map[[2]string]string{},
+		controllers: map[string]string{},
 	}
 	for _, s := range sources {
 		for _, name := range s.Declares() {

@@ -237,10 +237,13 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []edit.Splice {
 
 // groupWords returns the replacements in comments and string literals. In markers and string literals it replaces API
 // groups and kinds, and in RBAC markers the namespace. In kctrl's files it also replaces names in other comments and
-// words in string literals.
+// words in string literals. It keeps the literals of a user's file that imports no Kubernetes API, because there a word
+// can have any meaning, such as the name of a table.
 func (r *Refactoring) groupWords(s gosource.GoSource) []edit.Splice {
 	var changes []edit.Splice
 	_, scaffolded := r.was.Lock.Entry(s.Name)
+	aboutAPIs := scaffolded || r.importsAPIs(s)
+	noted := false
 	words := r.words
 	if text, same := r.same(s.Name); same {
 		scaffolded, words = false, maps.Clone(r.words)
@@ -275,8 +278,20 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []edit.Splice {
 			method, ok := call.Fun.(*ast.SelectorExpr)
 			named[call.Args[0]] = ok && method.Sel.Name == "Named"
 		}
+		if composite, ok := n.(*ast.CompositeLit); ok && aboutAPIs {
+			changes = append(changes, r.versionOf(s, composite)...)
+		}
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			now := wholeWord(lit.Value, words)
+			if !aboutAPIs && now != lit.Value {
+				if !noted {
+					r.plan.Note(diagnostic.At(s.Position(lit.Pos()),
+						lit.Value+" is unchanged, because the file imports no Kubernetes API",
+						"change it to "+now+" if it names the API, and check the other strings of this file"))
+				}
+				noted = true
+				return true
+			}
 			if scaffolded && now == lit.Value {
 				now = replaceWords(lit.Value, r.literals)
 			}
@@ -291,6 +306,43 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []edit.Splice {
 		return !isImport
 	})
 	return changes
+}
+
+// importsAPIs reports whether a file imports a package of the project's API, or a Kubernetes library.
+func (r *Refactoring) importsAPIs(s gosource.GoSource) bool {
+	if _, found := r.packages[path.Dir(s.Name)]; found {
+		return true
+	}
+	for _, importPath := range s.Imports() {
+		folder, inside := layout.DirOf(r.before.Repo, importPath)
+		_, found := r.packages[folder]
+		root, _, _ := strings.Cut(importPath, "/")
+		if inside && found || strings.HasPrefix(importPath, layout.RuntimeModule+"/") ||
+			slices.Contains([]string{"k8s.io", "sigs.k8s.io"}, root) {
+			return true
+		}
+	}
+	return false
+}
+
+// versionOf returns the replacement for the version in a literal such as schema.GroupVersionKind{Group: "webapp.x.io",
+// Version: "v1"}.
+func (r *Refactoring) versionOf(s gosource.GoSource, composite *ast.CompositeLit) []edit.Splice {
+	fields := map[string]*ast.BasicLit{"Group": {}, "Version": {}}
+	for _, element := range composite.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			key, _ := pair.Key.(*ast.Ident)
+			if lit, ok := pair.Value.(*ast.BasicLit); ok && key != nil {
+				fields[key.Name] = lit
+			}
+		}
+	}
+	group, _ := strconv.Unquote(fields["Group"].Value)
+	version, _ := strconv.Unquote(fields["Version"].Value)
+	if now, found := r.versions[[2]string{group, version}]; found {
+		return []edit.Splice{s.Replacing(fields["Version"], strconv.Quote(now))}
+	}
+	return nil
 }
 
 // wholeWord returns a string literal, or its replacement if the whole string is one of the words.
