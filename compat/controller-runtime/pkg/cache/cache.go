@@ -238,7 +238,7 @@ func (c *informerCache) optionsOf(gvk schema.GroupVersionKind) optionsOf {
 	}
 	o := optionsOf{namespaces: map[string]Config{}, defaults: own.or(all), period: defaultSyncPeriod}
 	for namespace, config := range namespaces {
-		o.namespaces[namespace] = config.or(o.defaults)
+		o.namespaces[namespace] = config.or(own).or(c.opts.DefaultNamespaces[namespace]).or(all)
 	}
 	if o.defaults.SyncPeriod != nil {
 		o.period = *o.defaults.SyncPeriod

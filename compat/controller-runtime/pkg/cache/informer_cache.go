@@ -67,6 +67,7 @@ type kind struct {
 	informer  *kcache.Informer
 	prototype client.Object
 	opts      optionsOf
+	scoped    bool // only the namespaces of opts are cached
 	stopped   chan struct{}
 	stop      context.CancelFunc // nil before the kind runs
 }
@@ -191,6 +192,8 @@ func (c *informerCache) newKind(key kindKey, prototype client.Object) (*kind, er
 		}
 		if namespaced {
 			options.ByNamespace = k.opts.scopes()
+			_, all := k.opts.namespaces[AllNamespaces]
+			k.scoped = !all
 		}
 	}
 	if k.opts.transforms() {
@@ -292,11 +295,29 @@ func (c *informerCache) Get(
 	if err != nil {
 		return err
 	}
+	if !k.has(key.Namespace) {
+		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key)
+	}
 	o := new(client.GetOptions).ApplyOptions(opts)
 	if o.UnsafeDisableDeepCopy == nil {
 		o.UnsafeDisableDeepCopy = k.opts.config(key.Namespace).UnsafeDisableDeepCopy
 	}
-	return k.cache.Get(ctx, key, obj, o.Cached())
+	err = k.cache.Get(ctx, key, obj, o.Cached())
+	if err != nil && (key.Name == "" || key.Namespace == "" && c.isNamespaced(gvk)) {
+		return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
+	}
+	return err
+}
+
+// has reports whether the cache may have objects of a namespace.
+func (k *kind) has(namespace string) bool {
+	_, found := k.opts.namespaces[namespace]
+	return found || !k.scoped
+}
+
+func (c *informerCache) isNamespaced(gvk schema.GroupVersionKind) bool {
+	namespaced, err := apiutil.IsGVKNamespaced(gvk, c.live.RESTMapper())
+	return err == nil && namespaced
 }
 
 // List implements client.Reader.
@@ -313,6 +334,9 @@ func (c *informerCache) List(ctx context.Context, list client.ObjectList, opts .
 	o := new(client.ListOptions).ApplyOptions(opts)
 	if o.Continue != "" {
 		return errors.New("continue list option is not supported by the cache")
+	}
+	if o.Namespace != "" && !k.has(o.Namespace) {
+		return fmt.Errorf("unable to list: %v because of unknown namespace for the cache", o.Namespace)
 	}
 	if o.UnsafeDisableDeepCopy == nil {
 		o.UnsafeDisableDeepCopy = k.opts.config(o.Namespace).UnsafeDisableDeepCopy

@@ -51,7 +51,7 @@ func newRegistry() registry {
 	r := registry{prometheus.NewRegistry()}
 	r.MustRegister(
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		collectors.NewGoCollector(),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)),
 	)
 	return r
 }

@@ -399,6 +399,9 @@ func (c *fakeClient) applyLocked(ch change, obj client.Object, patch client.Patc
 	if err := json.Unmarshal(data, &applied.Object); err != nil {
 		return fmt.Errorf("decode the applied fields: %w", err)
 	}
+	if applied.GetKind() == "" {
+		return runtime.NewMissingKindErr(string(data))
+	}
 	save := func(stored runtime.Object) error {
 		stored.GetObjectKind().SetGroupVersionKind(ch.kind)
 		return c.objects.Apply(ch.resource, stored, ch.namespace, *o.AsPatchOptions())
@@ -438,11 +441,10 @@ func (c *fakeClient) applyNewLocked(
 	if c.global {
 		applied.SetResourceVersion(c.nextLocked())
 	}
-	stored, err := c.typed(applied)
-	if err != nil {
+	if _, err := c.typed(applied); err != nil {
 		return err
 	}
-	return save(stored)
+	return save(applied) // a typed object would also own its zero values
 }
 
 func (c *fakeClient) Apply(_ context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {

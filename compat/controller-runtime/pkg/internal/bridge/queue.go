@@ -52,16 +52,17 @@ func (q queue[R]) backoff(request R) time.Duration {
 	return max(1, q.limiter.When(request))
 }
 
+// Forget has no effect on the backoff of the queue, which ends with a successful reconcile.
 func (q queue[R]) Forget(request R) {
-	if q.limiter == nil {
-		notForHandlers("Forget")
+	if q.limiter != nil {
+		q.limiter.Forget(request)
 	}
-	q.limiter.Forget(request)
 }
 
+// NumRequeues returns 0 for the backoff of the queue.
 func (q queue[R]) NumRequeues(request R) int {
 	if q.limiter == nil {
-		notForHandlers("NumRequeues")
+		return 0
 	}
 	return q.limiter.NumRequeues(request)
 }
