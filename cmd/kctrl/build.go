@@ -20,11 +20,8 @@ func newBuildCommand(s *streams) *cobra.Command {
 		Short: "Package config/ for distribution",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &diagnostic.Error{
-				Message: "build needs a subcommand",
-				Hint:    "kctrl build installer --image example.com/guestbook:v1, or kctrl build chart",
-				Class:   diagnostic.ErrUsage,
-			}
+			return diagnostic.Usage("build needs a subcommand",
+				"kctrl build installer --image example.com/guestbook:v1, or kctrl build chart")
 		},
 	}
 	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s))
@@ -38,8 +35,7 @@ func newBuildCommand(s *streams) *cobra.Command {
 func validateGiven(cmd *cobra.Command) error {
 	for _, name := range []string{"dir", "file"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.String() == "" {
-			return &diagnostic.Error{Message: "--" + name + " is empty", Hint: "remove it to write " + flag.DefValue,
-				Class: diagnostic.ErrUsage}
+			return diagnostic.Usage("--"+name+" is empty", "remove it to write "+flag.DefValue)
 		}
 	}
 	return validateImage(cmd)

@@ -35,11 +35,8 @@ func newCompletionCommand(s *streams) *cobra.Command {
 		ValidArgs: names,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(names, args[0]) {
-				return &diagnostic.Error{
-					Message: "completion needs the name of one shell",
-					Hint:    "kctrl completion bash, fish, powershell or zsh",
-					Class:   diagnostic.ErrUsage,
-				}
+				return diagnostic.Usage("completion needs the name of one shell",
+					"kctrl completion bash, fish, powershell or zsh")
 			}
 			return nil
 		},

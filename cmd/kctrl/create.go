@@ -13,11 +13,8 @@ func newCreateCommand(s *streams) *cobra.Command {
 		Short: "Add a kind, controller or webhook",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &diagnostic.Error{
-				Message: "create needs a subcommand",
-				Hint:    "kctrl create api --group webapp --version v1 --kind Guestbook",
-				Class:   diagnostic.ErrUsage,
-			}
+			return diagnostic.Usage("create needs a subcommand",
+				"kctrl create api --group webapp --version v1 --kind Guestbook")
 		},
 	}
 	cmd.AddCommand(newCreateAPICommand(s), newCreateControllerCommand(s), newCreateWebhookCommand(s))

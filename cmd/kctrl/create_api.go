@@ -52,11 +52,8 @@ conversion webhook. API servers store objects in the first version unless --stor
 				return err
 			}
 			if named := foreign.Name + foreign.Path; opts.Resource && named != "" {
-				return &diagnostic.Error{
-					Message: "--controller-name and --external-api-path need --resource=false",
-					Hint:    "kctrl create controller takes these flags",
-					Class:   diagnostic.ErrUsage,
-				}
+				return diagnostic.Usage("--controller-name and --external-api-path need --resource=false",
+					"kctrl create controller takes these flags")
 			}
 			return runCreateAPI(cmd.Context(), s, write, opts, foreign)
 		},
@@ -127,17 +124,12 @@ func (o *operandFlags) read(cmd *cobra.Command) (*render.Operand, error) {
 			return nil, err
 		}
 		if cmd.Flags().Changed("port") && o.Port == 0 {
-			return nil, &diagnostic.Error{Message: "invalid value 0 for --port; use 1 to 65535", Hint: "write --port=8080",
-				Class: diagnostic.ErrUsage}
+			return nil, diagnostic.Usage("invalid value 0 for --port; use 1 to 65535", "write --port=8080")
 		}
 		return &o.Operand, nil
 	case "":
 	default:
-		return nil, &diagnostic.Error{
-			Message: "unknown value " + diagnostic.Quote(o.from) + " for --from",
-			Hint:    "use --from deployment",
-			Class:   diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage("unknown value "+diagnostic.Quote(o.from)+" for --from", "use --from deployment")
 	}
 	for _, name := range []string{"image", "port", "finalizer"} {
 		if flag := cmd.Flags().Lookup(name); flag.Changed {
@@ -145,11 +137,8 @@ func (o *operandFlags) read(cmd *cobra.Command) (*render.Operand, error) {
 			if flag.Value.Type() != "bool" {
 				given += " " + flag.Value.String()
 			}
-			return nil, &diagnostic.Error{
-				Message: "--" + name + " needs --from deployment",
-				Hint:    "add --from deployment: " + diagnostic.OneLine("kctrl create api --from deployment "+given),
-				Class:   diagnostic.ErrUsage,
-			}
+			return nil, diagnostic.Usage("--"+name+" needs --from deployment",
+				"add --from deployment: "+diagnostic.OneLine("kctrl create api --from deployment "+given))
 		}
 	}
 	return nil, nil

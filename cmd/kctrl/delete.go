@@ -19,11 +19,8 @@ func newDeleteCommand(s *streams) *cobra.Command {
 		Short: "Remove a kind, version, controller or webhook",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &diagnostic.Error{
-				Message: "delete needs a subcommand",
-				Hint:    "kctrl delete api --group webapp --kind Guestbook; or version, controller, webhook",
-				Class:   diagnostic.ErrUsage,
-			}
+			return diagnostic.Usage("delete needs a subcommand",
+				"kctrl delete api --group webapp --kind Guestbook; or version, controller, webhook")
 		},
 	}
 	for _, d := range deletions {

@@ -147,10 +147,8 @@ func (o *diffOptions) validate() error {
 		return usageError("unexpected argument " + diagnostic.Quote(o.names[most]))
 	}
 	if len(o.names) == 0 && o.cluster != clusterOld {
-		return &diagnostic.Error{
-			Message: "nothing to compare with", Class: diagnostic.ErrUsage,
-			Hint: "add a revision, a directory or a file, such as kctrl diff main, or --cluster",
-		}
+		return diagnostic.Usage("nothing to compare with",
+			"add a revision, a directory or a file, such as kctrl diff main, or --cluster")
 	}
 	return nil
 }
@@ -278,8 +276,7 @@ func printDiff(s *streams, o diffOptions, r *diff.Report) error {
 		}
 	}
 	for _, entry := range r.Unused {
-		s.problem("warning: ", &diagnostic.Error{Pos: entry.Pos, Message: "no change matches this entry",
-			Hint: "remove it, or correct it"})
+		s.problem("warning: ", diagnostic.At(entry.Pos, "no change matches this entry", "remove it, or correct it"))
 	}
 	var err error
 	switch o.output {

@@ -46,10 +46,9 @@ func confirmWitnesses(ctx context.Context, s *streams, kind string, sides *diffS
 				return err
 			}
 			if reason != "" {
-				errs = append(errs, &diagnostic.Error{
-					Pos: f.Pos, Message: fmt.Sprintf("%s: API servers do not confirm the witness: %s", f.Title(), reason),
-					Hint: "report a bug of kctrl, with both CRDs",
-				})
+				errs = append(errs, diagnostic.At(f.Pos,
+					fmt.Sprintf("%s: API servers do not confirm the witness: %s", f.Title(), reason),
+					"report a bug of kctrl, with both CRDs"))
 				continue
 			}
 			confirmed++

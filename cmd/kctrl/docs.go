@@ -45,8 +45,7 @@ func newDocsCommand(s *streams) *cobra.Command {
 		Short: "Write the help of all commands as files",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &diagnostic.Error{Message: "docs needs a subcommand",
-				Hint: "kctrl docs man DIR, or kctrl docs markdown DIR", Class: diagnostic.ErrUsage}
+			return diagnostic.Usage("docs needs a subcommand", "kctrl docs man DIR, or kctrl docs markdown DIR")
 		},
 	}
 	for _, m := range manuals {
@@ -66,8 +65,8 @@ func newManualCommand(s *streams, m manual) *cobra.Command {
 			if len(args) == 1 && filepath.IsLocal(args[0]) {
 				return nil
 			}
-			return &diagnostic.Error{Message: "docs " + m.name + " needs one directory below the current one",
-				Hint: "kctrl docs " + m.name + " docs/cli", Class: diagnostic.ErrUsage}
+			return diagnostic.Usage("docs "+m.name+" needs one directory below the current one",
+				"kctrl docs "+m.name+" docs/cli")
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs

@@ -55,10 +55,7 @@ func (o doctorOptions) validate() error {
 		if slices.Contains(names, name) {
 			continue
 		}
-		e := &diagnostic.Error{
-			Message: "unknown check " + diagnostic.Quote(name), Hint: "the checks are " + strings.Join(names, ", "),
-			Class: diagnostic.ErrUsage,
-		}
+		e := diagnostic.Usage("unknown check "+diagnostic.Quote(name), "the checks are "+strings.Join(names, ", "))
 		if near, ok := diagnostic.Near(name, names); ok {
 			e.Hint = "did you mean " + near + "?"
 		}

@@ -75,11 +75,8 @@ func runEdit(
 		opts.Features[strings.TrimSpace(feature)] = true
 	}
 	if opts.IsZero() {
-		return &diagnostic.Error{
-			Message: "edit needs a flag",
-			Hint:    "kctrl edit --multigroup, --namespaced, --license none, --enable network-policy, or another flag",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("edit needs a flag",
+			"kctrl edit --multigroup, --namespaced, --license none, --enable network-policy, or another flag")
 	}
 	return s.change(ctx, write, project.Load, func(p *openedProject) (err error) {
 		opts.Base = history(ctx, p.dir)

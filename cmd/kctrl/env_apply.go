@@ -83,11 +83,8 @@ func (o *manifestOptions) given() bool { return len(o.files) > 0 || o.kustomizat
 
 func (o *manifestOptions) read(s *streams) ([]kubectl.Manifest, error) {
 	if (len(o.files) > 0) == (o.kustomization != "") {
-		return nil, &diagnostic.Error{
-			Message: "use either -f or -k",
-			Hint:    "-f config/samples reads files, -k config/samples builds a kustomization",
-			Class:   diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage("use either -f or -k",
+			"-f config/samples reads files, -k config/samples builds a kustomization")
 	}
 	if o.kustomization != "" {
 		return kubectl.BuildKustomization(s.path(o.kustomization),

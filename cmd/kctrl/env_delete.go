@@ -55,11 +55,8 @@ func runEnvDelete(ctx context.Context, s *streams, o envDeleteOptions, args []st
 		return err
 	}
 	if selects := len(selection.Names) > 0 || selection.Labels+selection.Fields != ""; selects == o.all {
-		return &diagnostic.Error{
-			Message: "no names, selector or --all",
-			Hint:    "kctrl env delete " + args[0] + " NAME deletes one object, --all deletes all objects of a namespace",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("no names, selector or --all",
+			"kctrl env delete "+args[0]+" NAME deletes one object, --all deletes all objects of a namespace")
 	}
 	client, err := o.server.connect(ctx, s)
 	if err != nil {
@@ -71,11 +68,8 @@ func runEnvDelete(ctx context.Context, s *streams, o envDeleteOptions, args []st
 func deleteManifests(ctx context.Context, s *streams, o envDeleteOptions, args []string,
 	how kubectl.DeleteOptions) error {
 	if len(args) > 0 || !o.manifests.given() || o.all || o.objects != (selectionOptions{}) {
-		return &diagnostic.Error{
-			Message: "use either a resource, -f or -k",
-			Hint:    "-l, --field-selector, -A and --all select objects of a resource argument",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("use either a resource, -f or -k",
+			"-l, --field-selector, -A and --all select objects of a resource argument")
 	}
 	list, err := o.manifests.read(s)
 	if err != nil {

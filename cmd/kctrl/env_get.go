@@ -47,12 +47,8 @@ plural, singular or short name, a kind or a category; add the group if the name 
 
 func runEnvGet(ctx context.Context, s *streams, o envGetOptions, args []string) error {
 	if !slices.Contains(kubectl.Outputs, o.show.Output) {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("unknown output format %q", o.show.Output),
-			Hint: "-o " + strings.Join(kubectl.Outputs[:len(kubectl.Outputs)-1],
-				", ") + " or " + kubectl.Outputs[len(kubectl.Outputs)-1],
-			Class: diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(fmt.Sprintf("unknown output format %q", o.show.Output), "-o "+
+			strings.Join(kubectl.Outputs[:len(kubectl.Outputs)-1], ", ")+" or "+kubectl.Outputs[len(kubectl.Outputs)-1])
 	}
 	if err := o.server.validate(); err != nil {
 		return err

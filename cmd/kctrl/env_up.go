@@ -81,11 +81,9 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	}
 	if o.start.InMemory &&
 		(o.start.Kubernetes != "" || o.start.ControllerManager || o.start.FeatureGates != "" || o.control) {
-		return &diagnostic.Error{
-			Message: "--in-memory cannot be combined with --kubernetes, --controller-manager, --feature-gates and --control",
-			Hint:    "use --fake-controllers for fake controllers and nodes, or --garbage-collector",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(
+			"--in-memory cannot be combined with --kubernetes, --controller-manager, --feature-gates and --control",
+			"use --fake-controllers for fake controllers and nodes, or --garbage-collector")
 	}
 	if o.repair {
 		if !o.start.InMemory {

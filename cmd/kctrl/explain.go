@@ -141,8 +141,7 @@ func findMarker(registry *markers.Registry, name string) (markers.Help, error) {
 		return help, nil
 	}
 	near := registry.Nearest(asked)
-	d := &diagnostic.Error{Message: "unknown marker " + diagnostic.Quote(name), Hint: "kctrl explain lists all markers",
-		Class: diagnostic.ErrUsage}
+	d := diagnostic.Usage("unknown marker "+diagnostic.Quote(name), "kctrl explain lists all markers")
 	switch {
 	case len(near) == 1:
 		d.Hint = "did you mean " + near[0] + "?"

@@ -19,11 +19,8 @@ func newRenameCommand(s *streams) *cobra.Command {
 		Short: "Rename a kind, version or group",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &diagnostic.Error{
-				Message: "rename needs a subcommand",
-				Hint:    "kctrl rename kind --group webapp --kind Guestbook --to Visitor; or version, group",
-				Class:   diagnostic.ErrUsage,
-			}
+			return diagnostic.Usage("rename needs a subcommand",
+				"kctrl rename kind --group webapp --kind Guestbook --to Visitor; or version, group")
 		},
 	}
 	for _, r := range renamings {

@@ -22,11 +22,8 @@ var makeTargets = []string{
 
 // unknownCommand returns the error for an unknown subcommand of cmd. Its hint suggests the nearest name.
 func unknownCommand(cmd *cobra.Command, name string) error {
-	e := &diagnostic.Error{
-		Message: "unknown command " + diagnostic.Quote(name) + ` for "` + cmd.CommandPath() + `"`,
-		Hint:    cmd.CommandPath() + " --help lists the commands",
-		Class:   diagnostic.ErrUsage,
-	}
+	e := diagnostic.Usage("unknown command "+diagnostic.Quote(name)+` for "`+cmd.CommandPath()+`"`,
+		cmd.CommandPath()+" --help lists the commands")
 	var names []string
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {

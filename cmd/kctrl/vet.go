@@ -158,10 +158,8 @@ func warnOfModules(s *streams, modules []string, done, command string) {
 		return
 	}
 	for _, module := range modules {
-		s.problem("warning: ", &diagnostic.Error{
-			Pos: token.Position{Filename: module + "/go.mod"}, Message: "another module, which was not " + done,
-			Hint: "run kctrl " + command + " -C " + module,
-		})
+		s.problem("warning: ", diagnostic.In(module+"/go.mod", "another module, which was not "+done,
+			"run kctrl "+command+" -C "+module))
 	}
 }
 
@@ -169,10 +167,8 @@ func warnOfModules(s *streams, modules []string, done, command string) {
 func printVetted(s *streams, o vetOptions, result *vet.Result) error {
 	warnOfModules(s, result.Modules, "checked", "vet")
 	for _, name := range result.Excluded {
-		s.problem("warning: ", &diagnostic.Error{
-			Pos: token.Position{Filename: name}, Message: "not checked: excluded by build constraints",
-			Hint: "select it with --tags, GOOS or CGO_ENABLED",
-		})
+		s.problem("warning: ", diagnostic.In(name, "not checked: excluded by build constraints",
+			"select it with --tags, GOOS or CGO_ENABLED"))
 	}
 	errs := result.Problems
 	for _, f := range result.Findings {
