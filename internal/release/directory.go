@@ -3,7 +3,6 @@ package release
 import (
 	"bytes"
 	"errors"
-	"go/token"
 	"io/fs"
 	"path"
 	"strings"
@@ -39,11 +38,7 @@ func (f *directory) put(name string, content []byte) error {
 		if have, err := f.plan.Read(file); err != nil || bytes.Equal(have, content) {
 			return err
 		}
-		f.plan.Note(&diagnostic.Error{
-			Pos:     token.Position{Filename: file},
-			Message: "was edited, so it is not updated",
-			Hint:    "delete it to generate it again",
-		})
+		f.plan.Note(diagnostic.In(file, "was edited, so it is not updated", "delete it to generate it again"))
 		return nil
 	}
 	return write(f.plan, plan.File{Path: file, Content: content, Template: f.template, Force: f.force})
@@ -77,10 +72,8 @@ func (f *directory) sweep(below string) error {
 			return err
 		}
 		if edited && !f.force {
-			f.plan.Note(&diagnostic.Error{
-				Pos: token.Position{Filename: file}, Message: "belongs to a removed object, but was edited, so it is not deleted",
-				Hint: "delete it if it is not needed",
-			})
+			f.plan.Note(diagnostic.In(file, "belongs to a removed object, but was edited, so it is not deleted",
+				"delete it if it is not needed"))
 			continue
 		}
 		if err := f.plan.Delete(file); err != nil {
@@ -104,11 +97,8 @@ func semantic(version string) (string, error) {
 func write(p *plan.Plan, f plan.File) error {
 	lock := p.Lock()
 	if have, ok := lock.Entry(path.Clean(f.Path)); ok && have.Template != f.Template {
-		return &diagnostic.Error{
-			Pos:     token.Position{Filename: f.Path},
-			Message: "is a file of the project, which " + have.Template + " has made",
-			Hint:    "choose a new file or directory",
-		}
+		return diagnostic.In(f.Path, "is a file of the project, which "+have.Template+" has made",
+			"choose a new file or directory")
 	}
 	return p.WriteFile(f)
 }

@@ -97,11 +97,9 @@ func (f feature) differs(pos token.Position, on bool) *diagnostic.Error {
 	if !on {
 		state = "is off, but the kustomization has"
 	}
-	return &diagnostic.Error{
-		Pos:     pos,
-		Message: fmt.Sprintf("%s.%s %s its objects, and the former default is not known", f.key, f.option, state),
-		Hint:    fmt.Sprintf("write %s: %v if you did not choose the value; later runs keep it", f.option, !on),
-	}
+	return diagnostic.At(pos,
+		fmt.Sprintf("%s.%s %s its objects, and the former default is not known", f.key, f.option, state),
+		fmt.Sprintf("write %s: %v if you did not choose the value; later runs keep it", f.option, !on))
 }
 
 func featureOf(o *object, name string) (feature, bool) {

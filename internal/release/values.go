@@ -3,7 +3,6 @@ package release
 import (
 	"bytes"
 	"fmt"
-	"go/token"
 	"reflect"
 	"slices"
 	"strings"
@@ -280,9 +279,6 @@ func contains(all, some any) bool {
 
 // notAdded returns a warning about keys that were not added to a values.yaml.
 func notAdded(file string, keys []string) *diagnostic.Error {
-	return &diagnostic.Error{
-		Pos:     token.Position{Filename: file},
-		Message: "lacks " + strings.Join(keys, ", ") + ", which templates of the chart use",
-		Hint:    "add them, or write their parent mapping in block style",
-	}
+	return diagnostic.In(file, "lacks "+strings.Join(keys, ", ")+", which templates of the chart use",
+		"add them, or write their parent mapping in block style")
 }
