@@ -68,11 +68,9 @@ func checkProject(_ context.Context, p *Project) []Finding {
 	case p.loadErr != nil:
 		return problems(p.loadErr)
 	case p.project.Foreign:
-		return []Finding{{Warning: true, Error: &diagnostic.Error{
-			Pos:     token.Position{Filename: project.File},
-			Message: "this is a project of kubebuilder: kctrl checks its markers and generates their output",
-			Hint:    "kctrl generate and kctrl manifests work here; kctrl migrate converts it to a project of kctrl",
-		}}}
+		return []Finding{{Warning: true, Error: diagnostic.In(project.File,
+			"this is a project of kubebuilder: kctrl checks its markers and generates their output",
+			"kctrl generate and kctrl manifests work here; kctrl migrate converts it to a project of kctrl")}}
 	}
 	return warningsOf(p.project.Warnings())
 }
@@ -88,12 +86,10 @@ func checkLock(_ context.Context, p *Project) []Finding {
 	if onDisk, err := empty.HasLock(); err != nil || onDisk {
 		return byHand(problems(err))
 	}
-	return []Finding{{Warning: true, Error: &diagnostic.Error{
-		Pos:     token.Position{Filename: project.LockFile},
-		Message: "the file is missing, so kctrl cannot detect files that were edited by hand",
-		Hint: "restore it from version control; kctrl doctor --fix writes it again, with the files that equal kctrl's " +
-			"output",
-	}}}
+	return []Finding{{Warning: true, Error: diagnostic.In(project.LockFile,
+		"the file is missing, so kctrl cannot detect files that were edited by hand",
+		"restore it from version control; kctrl doctor --fix writes it again, with the files that equal kctrl's "+
+			"output")}}
 }
 
 // fixLock does nothing: every plan writes the lock.
@@ -166,9 +162,8 @@ func checkRBAC(ctx context.Context, p *Project) []Finding {
 	var found []Finding
 	for _, f := range report.Findings {
 		if f.Class == rbac.Missing || f.Class == rbac.Excess {
-			found = append(found, Finding{Warning: true, Error: &diagnostic.Error{
-				Pos: f.Pos, Message: string(f.Class) + ": " + f.Message, Hint: f.Hint,
-			}})
+			e := diagnostic.At(f.Pos, string(f.Class)+": "+f.Message, f.Hint)
+			found = append(found, Finding{Warning: true, Error: e})
 		}
 	}
 	return found
@@ -284,11 +279,8 @@ func fixRuntime(_ context.Context, p *Project, fixes *plan.Plan) error {
 func checkGo(ctx context.Context, p *Project) []Finding {
 	text, err := fs.ReadFile(p.FS, "go.mod")
 	if errors.Is(err, fs.ErrNotExist) {
-		return []Finding{{Error: &diagnostic.Error{
-			Pos: token.Position{
-				Filename: "go.mod",
-			}, Message: "the file is missing", Hint: "restore it from version control: the go command builds nothing without it",
-		}}}
+		return []Finding{{Error: diagnostic.In("go.mod", "the file is missing",
+			"restore it from version control: the go command builds nothing without it")}}
 	}
 	if err != nil {
 		return problems(diagnostic.AtFile("go.mod", "cannot read", err))
@@ -305,22 +297,19 @@ func checkGo(ctx context.Context, p *Project) []Finding {
 	if err != nil || file.Go == nil || version.Compare(installed, "go"+file.Go.Version) >= 0 {
 		return nil // loading the packages reports an invalid go.mod
 	}
-	return []Finding{{Warning: true, Error: &diagnostic.Error{
-		Pos:     token.Position{Filename: "go.mod", Line: file.Go.Syntax.Start.Line},
-		Message: fmt.Sprintf("requires go %s, but the go command is %s", file.Go.Version, installed),
-		Hint:    "install a newer Go; unless GOTOOLCHAIN=local, the go command may download it",
-	}}}
+	return []Finding{{Warning: true, Error: diagnostic.At(
+		token.Position{Filename: "go.mod", Line: file.Go.Syntax.Start.Line},
+		fmt.Sprintf("requires go %s, but the go command is %s", file.Go.Version, installed),
+		"install a newer Go; unless GOTOOLCHAIN=local, the go command may download it")}}
 }
 
 func checkKctrl(_ context.Context, p *Project) []Finding {
 	if !p.ours() || p.project.Kctrl == "" || p.project.Kctrl == cmp.Or(p.Kctrl.Name(), "devel") {
 		return nil
 	}
-	return []Finding{{Warning: true, Error: &diagnostic.Error{
-		Pos:     token.Position{Filename: project.File},
-		Message: fmt.Sprintf("kctrl %s wrote the project, but this is kctrl %s", p.project.Kctrl, p.Kctrl.Name()),
-		Hint:    "use that version, in CI too, so that the output is the same",
-	}}}
+	return []Finding{{Warning: true, Error: diagnostic.In(project.File,
+		fmt.Sprintf("kctrl %s wrote the project, but this is kctrl %s", p.project.Kctrl, p.Kctrl.Name()),
+		"use that version, in CI too, so that the output is the same")}}
 }
 
 func checkControlPlane(ctx context.Context, p *Project) []Finding {

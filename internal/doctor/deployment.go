@@ -113,9 +113,7 @@ func NoteUnbuilt(p *plan.Plan, dir string) {
 		if !failed || build(dir, folder, nil) != nil {
 			continue
 		}
-		p.Note(&diagnostic.Error{
-			Pos: e.Pos, Message: "no longer builds: " + e.Message, Hint: "change the reference; " + e.Hint,
-		})
+		p.Note(diagnostic.At(e.Pos, "no longer builds: "+e.Message, "change the reference; "+e.Hint))
 	}
 }
 
@@ -197,11 +195,9 @@ func (d *deployment) listed(kustomization string, item *yaml.Node, target string
 	if info, err := fs.Stat(d.plan.FS(), target); err == nil && info.IsDir() {
 		missing = "which has no kustomization"
 	}
-	return d.tell(&diagnostic.Error{
-		Pos:     edit.Position(kustomization, item),
-		Message: fmt.Sprintf("lists %s, %s, so kustomize fails", item.Value, missing),
-		Hint:    fmt.Sprintf("restore %s from version control, or remove it from the list", target),
-	})
+	return d.tell(diagnostic.At(edit.Position(kustomization, item),
+		fmt.Sprintf("lists %s, %s, so kustomize fails", item.Value, missing),
+		fmt.Sprintf("restore %s from version control, or remove it from the list", target)))
 }
 
 // parses reports whether a file is valid YAML. It adds no errors for samples, which have their own check.

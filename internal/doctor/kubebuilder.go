@@ -78,7 +78,7 @@ func checkLeftovers(_ context.Context, p *Project) []Finding {
 		}
 		for _, name := range names {
 			if line, is := p.isLeft(l, name, listed); is {
-				e := &diagnostic.Error{Pos: position(name, line), Message: l.message, Hint: l.hint}
+				e := diagnostic.At(position(name, line), l.message, l.hint)
 				found = append(found, Finding{Warning: true, Error: e, byHand: l.hint != unusedHint})
 			}
 		}
@@ -89,10 +89,8 @@ func checkLeftovers(_ context.Context, p *Project) []Finding {
 			continue
 		}
 		for _, line := range insertLines(text) {
-			found = append(found, Finding{Warning: true, Error: &diagnostic.Error{
-				Pos: position(name, line), Message: "marks where kubebuilder inserts code, which kctrl does not need",
-				Hint: "kctrl doctor --fix removes the comment",
-			}})
+			found = append(found, Finding{Warning: true, Error: diagnostic.At(position(name, line),
+				"marks where kubebuilder inserts code, which kctrl does not need", "kctrl doctor --fix removes the comment")})
 		}
 	}
 	return found

@@ -121,7 +121,7 @@ func checkSample(kinds *sample.Kinds, file string, node *yaml.Node) error {
 	var errs []error
 	for _, p := range problems {
 		at := edit.Position(file, yamlnode.At(node, sample.Steps(p.Field)...))
-		errs = append(errs, &diagnostic.Error{Pos: at, Message: p.Message, Hint: p.Hint})
+		errs = append(errs, diagnostic.At(at, p.Message, p.Hint))
 	}
 	return errors.Join(errs...)
 }

@@ -36,11 +36,9 @@ func checkWebhooks(ctx context.Context, p *Project) []Finding {
 				found.Webhooks.MayServe(config.Path) {
 				continue
 			}
-			findings = append(findings, Finding{Warning: true, Error: &diagnostic.Error{
-				Pos:     diagnostic.Relative(p.Dir, program.Fset().Position(m.Pos)),
-				Message: gosource.UnservedWebhook(config.Path),
-				Hint:    "register the webhook in the manager, or remove the marker and run kctrl manifests",
-			}})
+			findings = append(findings, Finding{Warning: true, Error: diagnostic.At(
+				diagnostic.Relative(p.Dir, program.Fset().Position(m.Pos)), gosource.UnservedWebhook(config.Path),
+				"register the webhook in the manager, or remove the marker and run kctrl manifests")})
 		}
 	}
 	return findings
