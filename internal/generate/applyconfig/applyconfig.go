@@ -165,13 +165,10 @@ func (g *generation) undeclared(dir string) *diagnostic.Error {
 			clause = file.Name
 		}
 	}
-	return &diagnostic.Error{
-		Pos: diagnostic.Relative(dir, g.pkg.Fset.Position(clause.Pos())),
-		Message: fmt.Sprintf("package %s does not declare %s: its apply configurations do not compile", g.pkg.Name,
-			groupVersion),
-		Hint: fmt.Sprintf("add var %s = schema.GroupVersion{Group: %q, Version: %q}, of "+
-			"k8s.io/apimachinery/pkg/runtime/schema", groupVersion, g.group, g.version),
-	}
+	return diagnostic.At(diagnostic.Relative(dir, g.pkg.Fset.Position(clause.Pos())),
+		fmt.Sprintf("package %s does not declare %s: its apply configurations do not compile", g.pkg.Name, groupVersion),
+		fmt.Sprintf("add var %s = schema.GroupVersion{Group: %q, Version: %q}, of "+
+			"k8s.io/apimachinery/pkg/runtime/schema", groupVersion, g.group, g.version))
 }
 
 // schema returns the schemas of the roots, which are empty if no type is enabled.

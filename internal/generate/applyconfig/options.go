@@ -96,12 +96,10 @@ func (o Options) settings(in generator.Input) (settings, error) {
 		}
 		name, pkg, ok := strings.Cut(external, separator)
 		if !ok {
-			return settings{}, &diagnostic.Error{
-				Message: fmt.Sprintf("external apply configuration %q has no %s", external, separator),
-				Hint: "write <package>.<type>" + separator + "<package>, as in k8s.io/api/core/v1.Toleration" + separator +
-					"k8s.io/client-go/applyconfigurations/core/v1",
-				Class: diagnostic.ErrUsage,
-			}
+			return settings{}, diagnostic.Usage(
+				fmt.Sprintf("external apply configuration %q has no %s", external, separator), "write <package>.<type>"+
+					separator+"<package>, as in k8s.io/api/core/v1.Toleration"+separator+
+					"k8s.io/client-go/applyconfigurations/core/v1")
 		}
 		found.external[name] = pkg
 	}

@@ -52,7 +52,7 @@ func Parse(args []string) (*Command, error) {
 		switch value := value.(type) {
 		case genall.Generator:
 			if command.runs(name) {
-				return nil, usage(fmt.Sprintf("generator %s is named twice", name),
+				return nil, diagnostic.Usage(fmt.Sprintf("generator %s is named twice", name),
 					"put all of its options into one argument, as in "+name+":a=1,b=2")
 			}
 			command.generators = append(command.generators, chosen{byName()[name], name, value, nil})
@@ -69,11 +69,11 @@ func Parse(args []string) (*Command, error) {
 	}
 	for _, of := range order {
 		if of != "" && !command.runs(of) {
-			return nil, usage(fmt.Sprintf("output rule for %s, which does not run", of), "add "+of+", or remove the rule")
+			return nil, diagnostic.Usage(fmt.Sprintf("output rule for %s, which does not run", of), "add "+of+", or remove the rule")
 		}
 	}
 	if len(command.generators) == 0 {
-		return nil, usage("no generator is named", "name one or more of "+strings.Join(generatorNames(), ", ")+
+		return nil, diagnostic.Usage("no generator is named", "name one or more of "+strings.Join(generatorNames(), ", ")+
 			", as in: kctrl gen object paths=./...")
 	}
 	for i, g := range command.generators {
@@ -91,7 +91,7 @@ func parseOption(registry *markers.Registry, arg string) (name string, value any
 	text := "+" + strings.TrimPrefix(arg, "+")
 	definition := registry.Lookup(text, markers.DescribesPackage)
 	if definition == nil {
-		return "", nil, usage(fmt.Sprintf("unknown option %q", arg), optionHint(arg))
+		return "", nil, diagnostic.Usage(fmt.Sprintf("unknown option %q", arg), optionHint(arg))
 	}
 	value, err = definition.Parse(text)
 	if err != nil {
@@ -129,11 +129,7 @@ func argumentError(definition *markers.Definition, arg string, err error) error 
 	if names := argumentNames(definition); len(names) > 0 {
 		hint = "the options of " + definition.Name + " are " + strings.Join(names, ", ")
 	}
-	return usage(fmt.Sprintf("option %q: %s", arg, first), hint)
-}
-
-func usage(message, hint string) error {
-	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
+	return diagnostic.Usage(fmt.Sprintf("option %q: %s", arg, first), hint)
 }
 
 // byName returns all generators by their names on the command line of kctrl gen.

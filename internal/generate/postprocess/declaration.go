@@ -207,11 +207,7 @@ type value struct {
 
 // wrong returns an error about a value.
 func (v value) wrong(message, hint string) error {
-	return &diagnostic.Error{
-		Pos:     token.Position{Filename: v.file, Line: v.Line, Column: v.Column},
-		Message: message,
-		Hint:    hint,
-	}
+	return diagnostic.At(token.Position{Filename: v.file, Line: v.Line, Column: v.Column}, message, hint)
 }
 
 // readSection reads a mapping by its keys.

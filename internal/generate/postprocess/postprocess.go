@@ -492,9 +492,6 @@ func (r *run) overwrites(name string) error {
 			break
 		}
 	}
-	return &diagnostic.Error{
-		Pos:     pos,
-		Message: diagnostic.Quote(name) + " is where the same objects are generated",
-		Hint:    "patch them in the patches of all outputs, or add move: true",
-	}
+	return diagnostic.At(pos, diagnostic.Quote(name)+" is where the same objects are generated",
+		"patch them in the patches of all outputs, or add move: true")
 }
