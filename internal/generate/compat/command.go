@@ -69,7 +69,8 @@ func Parse(args []string) (*Command, error) {
 	}
 	for _, of := range order {
 		if of != "" && !command.runs(of) {
-			return nil, diagnostic.Usage(fmt.Sprintf("output rule for %s, which does not run", of), "add "+of+", or remove the rule")
+			return nil, diagnostic.Usage(fmt.Sprintf("output rule for %s, which does not run", of),
+				"add "+of+", or remove the rule")
 		}
 	}
 	if len(command.generators) == 0 {
