@@ -15,16 +15,9 @@ import (
 )
 
 func newBuildCommand(s *streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "build",
-		Short: "Package config/ for distribution",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return diagnostic.Usage("build needs a subcommand",
-				"kctrl build installer --image example.com/guestbook:v1, or kctrl build chart")
-		},
-	}
-	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s))
+	cmd := newGroup("build", "Package config/ for distribution",
+		"kctrl build installer --image example.com/guestbook:v1, or kctrl build chart",
+		newBuildInstallerCommand(s), newBuildChartCommand(s))
 	for _, sub := range cmd.Commands() {
 		sub.PreRunE = func(cmd *cobra.Command, _ []string) error { return validateGiven(cmd) }
 	}

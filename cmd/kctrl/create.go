@@ -3,22 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 func newCreateCommand(s *streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "create",
-		Short: "Add a kind, controller or webhook",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return diagnostic.Usage("create needs a subcommand",
-				"kctrl create api --group webapp --version v1 --kind Guestbook")
-		},
-	}
-	cmd.AddCommand(newCreateAPICommand(s), newCreateControllerCommand(s), newCreateWebhookCommand(s))
-	return cmd
+	return newGroup("create", "Add a kind, controller or webhook",
+		"kctrl create api --group webapp --version v1 --kind Guestbook",
+		newCreateAPICommand(s), newCreateControllerCommand(s), newCreateWebhookCommand(s))
 }
 
 // addExternalFlags adds the flags for a kind whose Go types are in another module.

@@ -7,22 +7,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 func newDeleteCommand(s *streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "delete",
-		Short: "Remove a kind, version, controller or webhook",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return diagnostic.Usage("delete needs a subcommand",
-				"kctrl delete api --group webapp --kind Guestbook; or version, controller, webhook")
-		},
-	}
+	cmd := newGroup("delete", "Remove a kind, version, controller or webhook",
+		"kctrl delete api --group webapp --kind Guestbook; or version, controller, webhook")
 	for _, d := range deletions {
 		cmd.AddCommand(newDeletionCommand(s, d))
 	}

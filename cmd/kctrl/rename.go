@@ -7,22 +7,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 func newRenameCommand(s *streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "rename",
-		Short: "Rename a kind, version or group",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return diagnostic.Usage("rename needs a subcommand",
-				"kctrl rename kind --group webapp --kind Guestbook --to Visitor; or version, group")
-		},
-	}
+	cmd := newGroup("rename", "Rename a kind, version or group",
+		"kctrl rename kind --group webapp --kind Guestbook --to Visitor; or version, group")
 	for _, r := range renamings {
 		cmd.AddCommand(newRenamingCommand(s, r))
 	}

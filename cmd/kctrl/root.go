@@ -75,6 +75,20 @@ func newRootCommand(s *streams) *cobra.Command {
 	return root
 }
 
+// newGroup returns a command that only has subcommands. hint has examples of them.
+func newGroup(name, short, hint string, subcommands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   name,
+		Short: short,
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return diagnostic.Usage(name+" needs a subcommand", hint)
+		},
+	}
+	cmd.AddCommand(subcommands...)
+	return cmd
+}
+
 // noArgs returns an error that reports the first positional argument, or nil if there is none.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
