@@ -17,7 +17,7 @@ type chaosOptions struct {
 }
 
 func newChaosCommand(s *streams) *cobra.Command {
-	o := chaosOptions{simFlags: simFlags{output: outputText, name: "chaos"}}
+	o := chaosOptions{simFlags: simFlags{name: "chaos"}}
 	cmd := &cobra.Command{
 		Use:   "chaos [flags] -- PROGRAM [ARGUMENT...]",
 		Short: "Test any operator binary with injected faults",

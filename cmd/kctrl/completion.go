@@ -40,11 +40,8 @@ func newCompletionCommand(s *streams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runCompletion(s, cmd.Root(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return shells[slices.Index(names, args[0])].write(cmd.Root(), s.out)
+		},
 	}
-}
-
-func runCompletion(s *streams, root *cobra.Command, name string) error {
-	i := slices.IndexFunc(shells, func(sh shell) bool { return sh.name == name })
-	return shells[i].write(root, s.out)
 }

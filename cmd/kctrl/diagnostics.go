@@ -12,28 +12,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/lint"
 )
 
-// outputSARIF is a value of -o for commands that report problems in source code.
-const outputSARIF outputFormat = "sarif"
-
-// reportFormat is the value of -o for commands that also support "sarif".
-type reportFormat struct{ *outputFormat }
-
-// Set accepts "text", "json" and "sarif".
-func (f reportFormat) Set(value string) error {
-	if outputFormat(value) == outputSARIF {
-		*f.outputFormat = outputSARIF
-		return nil
-	}
-	if f.outputFormat.Set(value) != nil {
-		return usageError("want text, json or sarif")
-	}
-	return nil
-}
-
 // allowSARIF adds "sarif" to the values of the command's existing flag -o.
 func allowSARIF(flags *pflag.FlagSet, format *outputFormat) {
 	flag := flags.Lookup("output")
-	flag.Value = reportFormat{format}
+	flag.Value = formatFlag{format, []outputFormat{outputText, outputJSON, outputSARIF}}
 	flag.Usage = "output format: `text|json|sarif`; json and sarif include findings"
 }
 
@@ -87,13 +69,23 @@ func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
 	for _, e := range diagnostic.All(err) {
 		found = append(found, newFinding(e, severityError))
 	}
-	switch {
-	case o.write.output == outputSARIF:
-		return errors.Join(err, printSARIF(s.out, found))
-	case o.write.output == outputJSON && err != nil && !drift:
-		return errors.Join(err, printDiagnostics(s.out, found))
+	if o.write.output == outputSARIF || err != nil && !drift {
+		return errors.Join(err, printFound(s, o.write.output, found))
 	}
 	return err
+}
+
+// printFound prints findings in a format for other programs. It prints nothing as text.
+func printFound(s *streams, format outputFormat, found []finding) error {
+	switch format {
+	case outputJSON:
+		return printDiagnostics(s.out, found)
+	case outputSARIF:
+		return printSARIF(s.out, found)
+	case outputGitHub:
+		printAnnotations(s, found)
+	}
+	return nil
 }
 
 // printDiagnostics prints findings in the format of -o json.

@@ -18,23 +18,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 	"github.com/kctrl-dev/kctrl/internal/diff/input"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
-
-// outputMarkdown is the value of -o for comments on pull requests.
-const outputMarkdown outputFormat = "markdown"
-
-// diffFormat is the value of -o of diff.
-type diffFormat struct{ *outputFormat }
-
-// Set accepts "text", "json" and "markdown".
-func (f diffFormat) Set(value string) error {
-	if all := []outputFormat{outputText, outputJSON, outputMarkdown}; slices.Contains(all, outputFormat(value)) {
-		*f.outputFormat = outputFormat(value)
-		return nil
-	}
-	return usageError("want text, json or markdown")
-}
 
 // The values of --cluster: whether the cluster is the old or the new side.
 const (
@@ -54,7 +40,7 @@ type diffOptions struct {
 }
 
 func newDiffCommand(s *streams) *cobra.Command {
-	o := diffOptions{output: outputText}
+	var o diffOptions
 	cmd := &cobra.Command{
 		Use:   "diff OLD [NEW]",
 		Short: "Report breaking API changes, with example objects",
@@ -92,7 +78,7 @@ a CRD, and 0 otherwise.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.VarP(diffFormat{&o.output}, "output", "o", "output format: `text|json|markdown`")
+	addOutputFlag(flags, &o.output, outputText, outputJSON, outputMarkdown)
 	flags.StringSliceVar(&o.counted, "for", []string{string(change.Writers), string(change.Readers),
 		string(change.Stored)}, "`classes` of breaking changes that cause exit code 3: writers, readers, stored, downgrade")
 	flags.StringVar(&o.accepted, "accepted", accept.File, "`file` with accepted breaking changes")
@@ -151,15 +137,6 @@ func (o *diffOptions) validate() error {
 			"add a revision, a directory or a file, such as kctrl diff main, or --cluster")
 	}
 	return nil
-}
-
-// classes returns the classes that count.
-func (o *diffOptions) classes() []change.Class {
-	var all []change.Class
-	for _, name := range o.counted {
-		all = append(all, change.Class(name))
-	}
-	return all
 }
 
 func runDiff(ctx context.Context, s *streams, o diffOptions) error {
@@ -230,43 +207,40 @@ func (d *diffSides) compare(ctx context.Context, s *streams, o diffOptions,
 	options diff.Options) (*diff.Report, error) {
 	d.options.Temporary = d.temporary
 	names := append(slices.Clone(o.names), "", "")
+	var err error
+	if d.old, err = input.Load(ctx, d.options, names[0]); err != nil {
+		return nil, err
+	}
 	if o.cluster == "" {
-		var err error
-		if d.old, err = input.Load(ctx, d.options, names[0]); err == nil {
-			d.new, err = input.Load(ctx, d.options, names[1])
-		}
-		if err != nil {
+		if d.new, err = input.Load(ctx, d.options, names[1]); err != nil {
 			return nil, err
 		}
 		return diff.Compare(ctx, d.old, d.new, options)
 	}
-	files, err := input.Load(ctx, d.options, names[0])
+	o.server.namespace, o.server.timeout = "default", kubectl.DefaultTimeout
+	client, err := o.server.connect(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	c, err := connectCluster(ctx, s, o.server)
-	if err != nil {
+	if d.new, err = clusterDefinitions(ctx, client, d.old); err != nil {
 		return nil, err
 	}
-	live, err := c.definitions(ctx, files)
-	if err != nil {
-		return nil, err
+	if o.cluster == clusterOld {
+		d.old, d.new = d.new, d.old
 	}
-	if o.cluster == clusterNew {
-		d.old, d.new = files, live
-		return diff.Compare(ctx, d.old, d.new, options)
-	}
-	d.old, d.new = live, files
 	report, err := diff.Compare(ctx, d.old, d.new, options)
-	if err == nil {
-		err = c.checkObjects(ctx, d, report)
+	if err == nil && o.cluster == clusterOld {
+		err = checkObjects(ctx, client, d, report)
 	}
 	return report, err
 }
 
 // printDiff prints a report. It returns the report's errors, or else an error if the report has breaking changes.
 func printDiff(s *streams, o diffOptions, r *diff.Report) error {
-	classes := o.classes()
+	var classes []change.Class // that count
+	for _, name := range o.counted {
+		classes = append(classes, change.Class(name))
+	}
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Expired != nil && f.Accepted == nil {
 			s.problem("warning: ", &diagnostic.Error{
@@ -324,11 +298,12 @@ func countedDiff(r *diff.Report, classes []change.Class) string {
 func othersOf(classes []change.Class) string {
 	var names []string
 	for _, c := range change.Classes {
-		if !slices.Contains(classes, c) {
-			names = append(names, map[change.Class]string{change.Downgrade: "a downgrade"}[c])
-			if names[len(names)-1] == "" {
-				names[len(names)-1] = string(c)
-			}
+		switch {
+		case slices.Contains(classes, c):
+		case c == change.Downgrade:
+			names = append(names, "a downgrade")
+		default:
+			names = append(names, string(c))
 		}
 	}
 	return strings.Join(names, " or ")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,23 +18,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// cluster is a side of a comparison whose CRDs come from an API server.
-type cluster struct{ client *kubectl.Client }
-
-func connectCluster(ctx context.Context, s *streams, o serverOptions) (*cluster, error) {
-	o.namespace, o.timeout = "default", kubectl.DefaultTimeout
-	client, err := o.connect(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return &cluster{client}, nil
-}
-
-// definitions returns the CRDs of the cluster that the other side also has.
-func (c *cluster) definitions(ctx context.Context, other *input.Side) (*input.Side, error) {
+// clusterDefinitions returns the CRDs of a cluster that the other side also has.
+func clusterDefinitions(ctx context.Context, client *kubectl.Client, other *input.Side) (*input.Side, error) {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	var bad error
-	err := c.client.List(ctx, kubectl.Selection{Resources: []string{"customresourcedefinitions.v1.apiextensions.k8s.io"}},
+	err := client.List(ctx, kubectl.Selection{Resources: []string{"customresourcedefinitions.v1.apiextensions.k8s.io"}},
 		func(o *unstructured.Unstructured) {
 			if other.CRDs[o.GetName()] == nil {
 				return
@@ -43,16 +32,10 @@ func (c *cluster) definitions(ctx context.Context, other *input.Side) (*input.Si
 			if err == nil {
 				err = json.Unmarshal(text, crd)
 			}
-			if err != nil {
-				bad = err
-				return
-			}
+			bad = cmp.Or(err, bad)
 			crds = append(crds, crd)
 		})
-	if err == nil {
-		err = bad
-	}
-	if err != nil {
+	if err = cmp.Or(err, bad); err != nil {
 		return nil, &diagnostic.Error{
 			Message: "cannot read the CRDs of the cluster: " + diagnostic.OneLine(err.Error()),
 			Hint:    "choose the cluster with --kubeconfig or KUBECONFIG, and check that it is reachable", Cause: err,
@@ -61,8 +44,8 @@ func (c *cluster) definitions(ctx context.Context, other *input.Side) (*input.Si
 	return input.Objects("the cluster", crds), nil
 }
 
-// checkObjects adds the objects on the cluster that the changed CRDs break to a report.
-func (c *cluster) checkObjects(ctx context.Context, d *diffSides, r *diff.Report) error {
+// checkObjects adds the objects on a cluster that the changed CRDs break to a report.
+func checkObjects(ctx context.Context, client *kubectl.Client, d *diffSides, r *diff.Report) error {
 	done := map[string]bool{}
 	for _, f := range r.Findings {
 		if done[f.CRD] {
@@ -81,7 +64,7 @@ func (c *cluster) checkObjects(ctx context.Context, d *diffSides, r *diff.Report
 		lenient, strict := witness.NewServer(before), witness.NewServer(after)
 		resource := fmt.Sprintf("%s.%s.%s", before.Spec.Names.Plural, version.Name, before.Spec.Group)
 		selection := kubectl.Selection{Resources: []string{strings.ToLower(resource)}, AllNamespaces: true}
-		err := c.client.List(ctx, selection, func(o *unstructured.Unstructured) {
+		err := client.List(ctx, selection, func(o *unstructured.Unstructured) {
 			r.CheckExisting(f.CRD, lenient, strict, version.Name, o.Object)
 		})
 		if err != nil {

@@ -40,14 +40,8 @@ var manuals = []manual{
 }
 
 func newDocsCommand(s *streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "docs",
-		Short: "Write the help of all commands as files",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return diagnostic.Usage("docs needs a subcommand", "kctrl docs man DIR, or kctrl docs markdown DIR")
-		},
-	}
+	cmd := newGroup("docs", "Write the help of all commands as files",
+		"kctrl docs man DIR, or kctrl docs markdown DIR")
 	for _, m := range manuals {
 		cmd.AddCommand(newManualCommand(s, m))
 	}

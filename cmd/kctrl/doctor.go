@@ -128,7 +128,7 @@ func repair(
 // printDoctorFindings prints the warnings and returns all other findings as an error.
 func printDoctorFindings(s *streams, o doctorOptions, found []doctor.Finding) error {
 	var errs []error
-	var all []finding
+	all := []finding{}
 	drift := true
 	for _, f := range found {
 		severity := severityError
@@ -141,15 +141,11 @@ func printDoctorFindings(s *streams, o doctorOptions, found []doctor.Finding) er
 		}
 		all = append(all, newFinding(f.Error, severity))
 	}
-	if o.write.output == outputJSON {
-		if all == nil {
-			all = []finding{}
-		}
-		if err := printDiagnostics(s.out, all); err != nil {
-			return err
-		}
-	} else if len(found) == 0 && !o.fix {
+	if o.write.output == outputText && len(found) == 0 && !o.fix {
 		s.printf("no problems found\n")
+	}
+	if err := printFound(s, o.write.output, all); err != nil {
+		return err
 	}
 	if !drift {
 		for i, err := range errs {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -45,39 +46,33 @@ func openEnvironments(ctx context.Context, s *streams) (*controlplane.Environmen
 
 // kubeconfigOf returns the path of the kubeconfig of a named environment. It fails if the environment is not usable.
 func kubeconfigOf(ctx context.Context, s *streams, name string) (string, error) {
-	if err := controlplane.ValidateName(name); err != nil {
-		return "", err
-	}
-	environments, err := openEnvironments(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	return usableKubeconfig(environments, name)
+	kubeconfig, _, err := chaosServer(ctx, s, name)
+	return kubeconfig, err
 }
 
-// chaosServer returns the kubeconfig of the named environment. controlled reports whether the environment runs
-// kube-controller-manager or the fake controllers.
+// chaosServer is like kubeconfigOf. controlled reports whether the environment runs kube-controller-manager or the fake
+// controllers.
 func chaosServer(ctx context.Context, s *streams, name string) (kubeconfig string, controlled bool, err error) {
-	if kubeconfig, err = kubeconfigOf(ctx, s, name); err != nil {
+	if err := controlplane.ValidateName(name); err != nil {
 		return "", false, err
 	}
 	environments, err := openEnvironments(ctx, s)
 	if err != nil {
 		return "", false, err
 	}
-	env, err := environments.Get(name)
+	env, err := usable(environments, name)
 	if err != nil {
 		return "", false, err
 	}
-	return kubeconfig, env.ControllerManager || env.FakeControllers, nil
+	return env.Kubeconfig, env.ControllerManager || env.FakeControllers, nil
 }
 
-func usableKubeconfig(environments *controlplane.Environments, name string) (string, error) {
+func usable(environments *controlplane.Environments, name string) (*controlplane.Environment, error) {
 	env, err := environments.Get(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return env.Kubeconfig, env.Usable()
+	return env, env.Usable()
 }
 
 // kubeconfigOfCurrent returns the path of the kubeconfig of the environment that KUBECONFIG selects, or else of the
@@ -91,14 +86,16 @@ func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
 	if files := filepath.SplitList(os.Getenv("KUBECONFIG")); len(files) > 0 {
 		exported = files[0] // defines the current context
 	}
-	if name := environments.NameOf(exported); name != "" {
-		return usableKubeconfig(environments, name)
+	name := environments.NameOf(exported)
+	env, err := usable(environments, cmp.Or(name, controlplane.DefaultName))
+	if err == nil {
+		return env.Kubeconfig, nil
 	}
-	kubeconfig, err := usableKubeconfig(environments, controlplane.DefaultName)
-	if e, ok := errors.AsType[*diagnostic.Error](err); ok && exported != "" && errors.Is(err, fs.ErrNotExist) {
+	e, ok := errors.AsType[*diagnostic.Error](err)
+	if ok && name == "" && exported != "" && errors.Is(err, fs.ErrNotExist) {
 		e.Hint += `; --kubeconfig "$KUBECONFIG" takes the server of that file`
 	}
-	return kubeconfig, err
+	return "", err
 }
 
 // kubernetesVersions returns the supported versions, for completion.

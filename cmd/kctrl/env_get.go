@@ -47,8 +47,8 @@ plural, singular or short name, a kind or a category; add the group if the name 
 
 func runEnvGet(ctx context.Context, s *streams, o envGetOptions, args []string) error {
 	if !slices.Contains(kubectl.Outputs, o.show.Output) {
-		return diagnostic.Usage(fmt.Sprintf("unknown output format %q", o.show.Output), "-o "+
-			strings.Join(kubectl.Outputs[:len(kubectl.Outputs)-1], ", ")+" or "+kubectl.Outputs[len(kubectl.Outputs)-1])
+		return diagnostic.Usage(fmt.Sprintf("unknown output format %q", o.show.Output),
+			"-o "+alternatives(kubectl.Outputs))
 	}
 	if err := o.server.validate(); err != nil {
 		return err

@@ -15,14 +15,14 @@ import (
 )
 
 func newEnvStatusCommand(s *streams) *cobra.Command {
-	output := outputText
+	var output outputFormat
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "List the API servers of this user",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runEnvStatus(cmd.Context(), s, output) },
 	}
-	cmd.Flags().VarP(&output, "output", "o", "output format: `text|json`")
+	addOutputFlag(cmd.Flags(), &output, outputText, outputJSON)
 	return cmd
 }
 

@@ -27,7 +27,7 @@ type envUpOptions struct {
 }
 
 func newEnvUpCommand(s *streams) *cobra.Command {
-	o := envUpOptions{output: outputText}
+	var o envUpOptions
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start an API server in the background",
@@ -58,7 +58,7 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 		"with --foreground and -o json, read commands from standard input: kill, start, slow or compact, for failure tests")
 	flags.BoolVar(&o.repair, "repair", false,
 		"with --in-memory, first drop damaged parts of the stored objects, and keep a copy of the damaged file")
-	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
+	addOutputFlag(flags, &o.output, outputText, outputJSON)
 	return cmd
 }
 

@@ -10,39 +10,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// explainFormat is the value of --format.
-type explainFormat string
-
-const (
-	explainText     explainFormat = "text"
-	explainMarkdown explainFormat = "markdown"
-	explainJSON     explainFormat = "json"
-)
-
-// String returns the format as in a flag.
-func (f *explainFormat) String() string { return string(*f) }
-
-// Set accepts "text", "markdown" and "json".
-func (f *explainFormat) Set(value string) error {
-	switch explainFormat(value) {
-	case explainText, explainMarkdown, explainJSON:
-		*f = explainFormat(value)
-		return nil
-	}
-	return usageError("want text, markdown or json")
-}
-
-// Type names the flag's type in help texts.
-func (f *explainFormat) Type() string { return "format" }
-
 // explainOptions are the flags of explain.
 type explainOptions struct {
 	all    bool
-	format explainFormat
+	format outputFormat
 }
 
 func newExplainCommand(s *streams) *cobra.Command {
-	opts := explainOptions{format: explainText}
+	opts := explainOptions{format: outputText}
 	cmd := &cobra.Command{
 		Use:   "explain [marker]",
 		Short: "Explain markers, their arguments and targets",
@@ -57,8 +32,9 @@ example. The last part of a marker's name is sufficient, such as MinLength or pr
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&opts.all, "all", false, "explain all markers")
-	flags.Var(&opts.format, "format", "output format: `text|markdown|json`")
-	flags.VarP(&opts.format, "output", "o", "the same as --format: `text|markdown|json`")
+	format := formatFlag{&opts.format, []outputFormat{outputText, outputMarkdown, outputJSON}}
+	flags.Var(format, "format", "output format: `text|markdown|json`")
+	flags.VarP(format, "output", "o", "the same as --format: `text|markdown|json`")
 	return cmd
 }
 
@@ -97,9 +73,9 @@ func runExplain(s *streams, o explainOptions, args []string) error {
 		return err
 	}
 	switch o.format {
-	case explainJSON:
+	case outputJSON:
 		return encodeJSON(s.out, help)
-	case explainMarkdown:
+	case outputMarkdown:
 		s.printf("%s", markdownMarker(help, "#"))
 	default:
 		s.printf("%s", textMarker(help))
@@ -110,11 +86,11 @@ func runExplain(s *streams, o explainOptions, args []string) error {
 // explainAll lists all markers, or explains each.
 func explainAll(s *streams, o explainOptions, all []markers.Help) error {
 	switch {
-	case o.format == explainJSON:
+	case o.format == outputJSON:
 		return encodeJSON(s.out, all)
-	case o.format == explainMarkdown && o.all:
+	case o.format == outputMarkdown && o.all:
 		s.printf("%s", markdownReference(all))
-	case o.format == explainMarkdown:
+	case o.format == outputMarkdown:
 		s.printf("%s", markdownList(all))
 	case o.all:
 		for i, help := range all {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -29,11 +31,11 @@ func addOption(flags *pflag.FlagSet, name string, to any, usage string) {
 	case *[]string:
 		flags.StringSliceVar(to, name, nil, usage)
 	case **string:
-		flags.Var(optionalString{to}, name, usage)
+		flags.Var(optional[string]{to, "", func(text string) (*string, error) { return &text, nil }}, name, usage)
 	case **int:
-		flags.Var(optionalInt{to}, name, usage)
+		flags.Var(optional[int]{to, "-1", parseNumber}, name, usage)
 	case **bool:
-		flags.Var(optionalBool{to}, name, usage)
+		flags.Var(optional[bool]{to, "false", parseBool}, name, usage)
 		flags.Lookup(name).NoOptDefVal = "true"
 	default:
 		panic("flag " + name + " has a type that flags do not support")
@@ -56,66 +58,48 @@ func (v pairList) Set(text string) error {
 // Type returns the type of the flag, for pflag.
 func (pairList) Type() string { return "stringToString" }
 
-// optionalString is a string flag without a default.
-type optionalString struct{ to **string }
-
-func (v optionalString) String() string {
-	if v.to == nil || *v.to == nil {
-		return ""
-	}
-	return **v.to
+// optional is a flag without a default, whose target is nil while the flag is unset.
+type optional[T any] struct {
+	to    **T
+	unset string // text of the unset flag
+	parse func(text string) (*T, error)
 }
 
-// Set accepts any text.
-func (v optionalString) Set(text string) error {
-	*v.to = &text
-	return nil
+func (v optional[T]) String() string {
+	if v.to == nil || *v.to == nil {
+		return v.unset
+	}
+	return fmt.Sprint(**v.to)
+}
+
+// Set accepts the texts that parse accepts.
+func (v optional[T]) Set(text string) error {
+	value, err := v.parse(text)
+	if err == nil {
+		*v.to = value
+	}
+	return err
 }
 
 // Type returns the type of the flag, for pflag.
-func (optionalString) Type() string { return "string" }
+func (v optional[T]) Type() string { return reflect.TypeFor[T]().Name() }
 
-// optionalInt is an integer flag without a default. A negative value means unset.
-type optionalInt struct{ to **int }
-
-func (v optionalInt) String() string {
-	if v.to == nil || *v.to == nil {
-		return "-1"
-	}
-	return strconv.Itoa(**v.to)
-}
-
-// Set accepts an integer.
-func (v optionalInt) Set(text string) error {
+// parseNumber returns nil for a negative number, which means unset.
+func parseNumber(text string) (*int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return errors.New("want a number")
+		return nil, errors.New("want a number")
 	}
-	if *v.to = &n; n < 0 {
-		*v.to = nil
+	if n < 0 {
+		return nil, nil
 	}
-	return nil
+	return &n, nil
 }
 
-// Type returns the type of the flag, for pflag.
-func (optionalInt) Type() string { return "int" }
-
-// optionalBool is a boolean flag without a default.
-type optionalBool struct{ to **bool }
-
-func (v optionalBool) String() string {
-	return strconv.FormatBool(v.to != nil && *v.to != nil && **v.to)
-}
-
-// Set accepts true and false.
-func (v optionalBool) Set(text string) error {
+func parseBool(text string) (*bool, error) {
 	b, err := strconv.ParseBool(text)
 	if err != nil {
-		return errors.New("want true or false")
+		return nil, errors.New("want true or false")
 	}
-	*v.to = &b
-	return nil
+	return &b, nil
 }
-
-// Type returns the type of the flag, for pflag.
-func (optionalBool) Type() string { return "bool" }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -116,13 +115,18 @@ func checkDrift(s *streams, o writeOptions, found changes) error {
 	} else {
 		printDrift(s, found)
 	}
-	switch n := outOfDate(found); n {
-	case 0:
+	n := outOfDate(found)
+	if n == 0 {
 		return nil
-	case 1:
-		return drift("1 file is out of date", o.command)
-	default:
-		return drift(fmt.Sprintf("%d files are out of date", n), o.command)
+	}
+	verb := " are"
+	if n == 1 {
+		verb = " is"
+	}
+	return &diagnostic.Error{
+		Message: plural(n, "file") + verb + " out of date",
+		Hint:    "run " + o.command + " and commit the result",
+		Class:   diagnostic.ErrDrift,
 	}
 }
 
@@ -144,12 +148,4 @@ func outOfDate(found changes) int {
 		}
 	}
 	return n
-}
-
-func drift(message, command string) error {
-	return &diagnostic.Error{
-		Message: message,
-		Hint:    "run " + command + " and commit the result",
-		Class:   diagnostic.ErrDrift,
-	}
 }

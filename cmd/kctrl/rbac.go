@@ -76,48 +76,37 @@ func runRBAC(ctx context.Context, s *streams, o rbacOptions) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	release, err := begin(ctx, s, s.dir, access(o.edit && !o.write.dryRun))
-	if err != nil {
-		return err
-	}
-	defer release()
-	p, err := openAnyProject(s)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	stop := showProgress(s.err)
-	report, err := rbac.Check(ctx, rbacCheck(p, o.patterns))
-	stop()
-	if err != nil {
-		return err
-	}
-	for _, problem := range report.Problems {
-		s.problem("warning: ", problem)
-	}
-	warnOfModules(s, report.Modules, "analyzed", "rbac")
-	if o.edit {
-		return writeMarkers(ctx, s, o, p, report)
-	}
-	if o.write.output == outputJSON {
-		err = encodeJSON(s.out, newRBACReport(report))
-	} else {
-		printRBAC(s, report)
-	}
-	return errors.Join(err, o.drift(report))
+	return s.locked(ctx, access(o.edit && !o.write.dryRun), s.anyProject, func(p *openedProject) error {
+		stop := showProgress(s.err)
+		report, err := rbac.Check(ctx, rbacCheck(p, o.patterns))
+		stop()
+		if err != nil {
+			return err
+		}
+		for _, problem := range report.Problems {
+			s.problem("warning: ", problem)
+		}
+		warnOfModules(s, report.Modules, "analyzed", "rbac")
+		if o.edit {
+			return writeMarkers(ctx, s, o, p, report)
+		}
+		if o.write.output == outputJSON {
+			err = encodeJSON(s.out, newRBACReport(report))
+		} else {
+			printRBAC(s, report)
+		}
+		return errors.Join(err, o.drift(report))
+	})
 }
 
-// openAnyProject opens a project of kctrl or of any version of kubebuilder, or any other Go module.
-func openAnyProject(s *streams) (*openedProject, error) {
-	p, err := s.open(foreign(true))
-	if err == nil {
-		return p, nil
-	}
+// anyProject is the opener for projects of kctrl and of any version of kubebuilder, and for other Go modules.
+func (s *streams) anyProject(fsys fs.FS) (*project.Project, error) {
+	proj, err := project.LoadForeign(fsys, true)
 	text, _ := os.ReadFile(filepath.Join(s.dir, project.File)) // err is about an unreadable file
-	if errors.Is(err, fs.ErrNotExist) || project.IsPeer(text) {
-		return s.open(anyDirectory)
+	if errors.Is(err, fs.ErrNotExist) || err != nil && project.IsPeer(text) {
+		return nil, nil
 	}
-	return nil, err
+	return proj, err
 }
 
 // rbacCheck returns the options of a check of a project.

@@ -21,25 +21,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/simulate"
 )
 
-// These are the values of -o for CI systems' test reports and for a web page.
-const (
-	outputJUnit outputFormat = "junit"
-	outputHTML  outputFormat = "html"
-)
-
-// simFormat is the value of the -o flag of sim and chaos.
-type simFormat struct{ *outputFormat }
-
-// Set accepts "text", "json", "junit" and "html".
-func (f simFormat) Set(value string) error {
-	all := []outputFormat{outputText, outputJSON, outputJUnit, outputHTML}
-	if slices.Contains(all, outputFormat(value)) {
-		*f.outputFormat = outputFormat(value)
-		return nil
-	}
-	return usageError("want text, json, junit or html")
-}
-
 // simFlags are the flags of sim and chaos.
 type simFlags struct {
 	replay string
@@ -71,7 +52,7 @@ func (f *simFlags) addTo(flags *pflag.FlagSet, o *simulate.Options) {
 	flags.StringVar(&o.Namespace, "namespace", "", "`namespace` of the operator (default the namespace of its Deployment)")
 	flags.BoolVar(&o.AsAdmin, "as-admin", false,
 		"send the operator's requests with all permissions, not as its service account")
-	flags.VarP(simFormat{&f.output}, "output", "o", "output format: `text|json|junit|html`")
+	addOutputFlag(flags, &f.output, outputText, outputJSON, outputJUnit, outputHTML)
 }
 
 // prepare checks the flags, reads the plan, and returns the directory of the project.
@@ -111,7 +92,7 @@ type simOptions struct {
 }
 
 func newSimCommand(s *streams) *cobra.Command {
-	o := simOptions{simFlags: simFlags{output: outputText, name: "sim"}}
+	o := simOptions{simFlags: simFlags{name: "sim"}}
 	cmd := &cobra.Command{
 		Use:   "sim [flags] [-- ARGUMENT...]",
 		Short: "Simulate the operator with injected faults",

@@ -6,34 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/verify"
 	"github.com/kctrl-dev/kctrl/internal/verify/convention"
 )
-
-// outputGitHub is the value of -o that prints annotations for GitHub Actions.
-const outputGitHub outputFormat = "github"
-
-// verifyFormat is the value of -o of verify.
-type verifyFormat struct{ *outputFormat }
-
-// Set accepts "text", "json", "sarif" and "github".
-func (f verifyFormat) Set(value string) error {
-	if all := []outputFormat{outputText, outputJSON, outputSARIF, outputGitHub}; slices.Contains(all,
-		outputFormat(value)) {
-		*f.outputFormat = outputFormat(value)
-		return nil
-	}
-	return usageError("want text, json, sarif or github")
-}
 
 // verifyOptions are the flags of verify.
 type verifyOptions struct {
@@ -46,7 +27,7 @@ type verifyOptions struct {
 }
 
 func newVerifyCommand(s *streams) *cobra.Command {
-	o := verifyOptions{output: outputText}
+	var o verifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify [DIR | FILE...]",
 		Short: "Check CRDs and samples without a cluster",
@@ -74,7 +55,7 @@ servers accept but that have no effect. --disable skips findings by code; -o jso
 		},
 	}
 	flags := cmd.Flags()
-	flags.VarP(verifyFormat{&o.output}, "output", "o", "output format: `text|json|sarif|github`")
+	addOutputFlag(flags, &o.output, outputText, outputJSON, outputSARIF, outputGitHub)
 	flags.BoolVar(&o.conventions, "conventions", false, "also check Go types against the Kubernetes API conventions")
 	flags.BoolVar(&o.fix, "fix", false, "correct misspelled markers if only one correction is possible, and check again")
 	flags.StringSliceVar(&o.disabled, "disable", nil, "`codes` of findings to skip")
@@ -141,26 +122,15 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 
 // fixMarkers corrects misspelled markers in the Go source of the directory if only one correction is possible.
 func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
-	release, err := begin(ctx, s, s.dir, access(true))
-	if err != nil {
-		return err
-	}
-	defer release()
-	project, err := s.open(foreign(true))
-	if err != nil {
-		return err
-	}
-	defer project.Close()
-	fixes := plan.NewWithoutLock(project.fsys)
-	if !project.Foreign {
-		if fixes, err = render.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
+	return s.locked(ctx, writes, foreign(true), func(p *openedProject) error {
+		if err := p.startPlan(); err != nil {
 			return err
 		}
-	}
-	if err := generate.Fix(ctx, project.dir, fixes, generate.Options{AllowUnknown: o.allowUnknown}); err != nil {
-		return err
-	}
-	return applyPlan(ctx, s.dir, "kctrl verify", fixes)
+		if err := generate.Fix(ctx, p.dir, p.plan, generate.Options{AllowUnknown: o.allowUnknown}); err != nil {
+			return err
+		}
+		return applyPlan(ctx, s.dir, "kctrl verify", p.plan)
+	})
 }
 
 // printVerified prints the findings, and returns the errors among them.
@@ -177,20 +147,10 @@ func printVerified(s *streams, o verifyOptions, result *verify.Result) error {
 		}
 		all = append(all, newFinding(f.Error, severity))
 	}
-	var err error
-	switch o.output {
-	case outputJSON:
-		err = printDiagnostics(s.out, all)
-	case outputSARIF:
-		err = printSARIF(s.out, all)
-	case outputGitHub:
-		printAnnotations(s, all)
-	default:
-		if len(errs) == 0 {
-			s.printf("%s: API servers of Kubernetes %s accept them\n", counted(result), verifiedKubernetes())
-		}
+	if o.output == outputText && len(errs) == 0 {
+		s.printf("%s: API servers of Kubernetes %s accept them\n", counted(result), verifiedKubernetes())
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(errs, printFound(s, o.output, all))...)
 }
 
 // counted returns the numbers of checked objects.

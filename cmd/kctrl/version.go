@@ -18,14 +18,14 @@ type version struct {
 }
 
 func newVersionCommand(s *streams) *cobra.Command {
-	output := outputText
+	var output outputFormat
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of kctrl",
 		Args:  noArgs,
 		RunE:  func(*cobra.Command, []string) error { return runVersion(s, output) },
 	}
-	cmd.Flags().VarP(&output, "output", "o", "output format: `text|json`")
+	addOutputFlag(cmd.Flags(), &output, outputText, outputJSON)
 	return cmd
 }
 

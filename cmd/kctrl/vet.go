@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/vet"
 	rules "github.com/kctrl-dev/kctrl/vet"
 )
@@ -30,7 +28,7 @@ type vetOptions struct {
 }
 
 func newVetCommand(s *streams) *cobra.Command {
-	o := vetOptions{output: outputText}
+	var o vetOptions
 	cmd := &cobra.Command{
 		Use:   "vet [PACKAGE...]",
 		Short: "Find mistakes in reconcilers",
@@ -58,7 +56,7 @@ The rules also run with go vet -vettool=$(which kctrl) ./..., and in golangci-li
 		},
 	}
 	flags := cmd.Flags()
-	flags.VarP(verifyFormat{&o.output}, "output", "o", "output format: `text|json|sarif|github`")
+	addOutputFlag(flags, &o.output, outputText, outputJSON, outputSARIF, outputGitHub)
 	flags.BoolVar(&o.fix, "fix", false, "apply the suggested fixes, and check again")
 	flags.BoolVar(&o.rules, "rules", false, "list the rules with their reasons")
 	flags.StringSliceVar(&o.tags, "tags", nil, "build `tags` that select files")
@@ -126,12 +124,10 @@ func fixVetted(ctx context.Context, s *streams, o vet.Options) error {
 	switch project, err := s.open(foreign(true)); {
 	case err == nil:
 		defer project.Close()
-		fixes = plan.NewWithoutLock(project.fsys)
-		if !project.Foreign {
-			if fixes, err = render.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
-				return err
-			}
+		if err := project.startPlan(); err != nil {
+			return err
 		}
+		fixes = project.plan
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -178,20 +174,10 @@ func printVetted(s *streams, o vetOptions, result *vet.Result) error {
 	for _, e := range errs {
 		all = append(all, newFinding(e, severityError))
 	}
-	var err error
-	switch o.output {
-	case outputJSON:
-		err = printDiagnostics(s.out, all)
-	case outputSARIF:
-		err = printSARIF(s.out, all)
-	case outputGitHub:
-		printAnnotations(s, all)
-	default:
-		if len(errs) == 0 {
-			s.printf("%s: no findings\n", plural(result.Packages, "package"))
-		}
+	if o.output == outputText && len(errs) == 0 {
+		s.printf("%s: no findings\n", plural(result.Packages, "package"))
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(errs, printFound(s, o.output, all))...)
 }
 
 // vetTool reports whether the go command calls this program as the tool of go vet -vettool.

@@ -28,10 +28,9 @@ type writeOptions struct {
 }
 
 func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
-	o.output = outputText
 	flags.BoolVar(&o.dryRun, "dry-run", false, "list the changes, but do not write them")
 	flags.BoolVar(&o.diff, "diff", false, "print the changes as a unified diff")
-	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
+	addOutputFlag(flags, &o.output, outputText, outputJSON)
 }
 
 // result is the output of a writing command with -o json.
@@ -129,25 +128,18 @@ func recoverDir(s *streams, dir string, a access) error {
 	if a == writes {
 		command, n, err := transaction.Recover(folder.WithOutside())
 		if n > 0 {
-			fmt.Fprintf(s.err, "kctrl: rolled back %s of an interrupted %s\n", files(n), command)
+			fmt.Fprintf(s.err, "kctrl: rolled back %s of an interrupted %s\n", plural(n, "file"), command)
 		}
 		return err
 	}
 	command, n, err := transaction.Find(folder)
 	if n > 0 {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("an interrupted %s may have written only part of %s", command, files(n)),
+			Message: fmt.Sprintf("an interrupted %s may have written only part of %s", command, plural(n, "file")),
 			Hint:    "a writing command rolls this back: run this one without --dry-run or --check",
 		}
 	}
 	return err
-}
-
-func files(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
 }
 
 // changes are the changes that a command makes: a *plan.Plan, or the output of kctrl gen.
@@ -174,7 +166,7 @@ func printDone(s *streams, o writeOptions, done changes, next ...string) error {
 		return nil
 	}
 	if o.output == outputJSON {
-		return printResult(s, o, done, next)
+		return printJSON(s, resultOf(o, done, next))
 	}
 	if o.diff {
 		s.printf("%s", done.Diff())
@@ -201,10 +193,6 @@ func applyPlan(ctx context.Context, dir, command string, p *plan.Plan) error {
 	}
 	defer root.Close()
 	return p.Apply(ctx, root, command)
-}
-
-func printResult(s *streams, o writeOptions, done changes, next []string) error {
-	return printJSON(s, resultOf(o, done, next))
 }
 
 func resultOf(o writeOptions, done changes, next []string) result {
@@ -259,7 +247,7 @@ func (d *dirChanges) of(dir string) string {
 	if slices.Contains(bundleDirs, dir) {
 		return fmt.Sprintf("%d packages", len(d.packages))
 	}
-	return files(d.files)
+	return plural(d.files, "file")
 }
 
 func printChanges(s *streams, dryRun bool, done changes) {
