@@ -24,39 +24,19 @@ import (
 var Checks = []Check{
 	{Name: "project", Help: "a PROJECT file that cannot be read, or has unknown fields", Run: checkProject},
 	{Name: "lock", Help: "a PROJECT.lock that is missing or broken", Run: checkLock, Fix: fixLock},
-	{
-		Name: "api-module",
-		Help: "a separate API module that the project cannot build with",
-		Run:  checkAPIModules,
-		Fix:  fixAPIModules,
-	},
+	{Name: "api-module", Help: "a separate API module that the project cannot build with", Run: checkAPIModules,
+		Fix: fixAPIModules},
 	{Name: "markers", Help: "markers that are unknown, misplaced, wrong or contradictory", Run: checkMarkers},
-	{
-		Name: "generated",
-		Help: "generated files that are out of date, missing, or edited by hand",
-		Run:  checkGenerated,
-		Fix:  fixGenerated,
-	},
+	{Name: "generated", Help: "generated files that are out of date, missing, or edited by hand", Run: checkGenerated,
+		Fix: fixGenerated},
 	{Name: "roles", Help: "roles without the permissions of the markers", Run: checkRoles, Fix: fixGenerated},
 	{Name: "rbac", Help: "RBAC markers that grant less or more than the code needs", Run: checkRBAC},
 	{Name: "webhooks", Help: "webhook markers with paths that the manager does not serve", Run: checkWebhooks},
 	{Name: "samples", Help: "samples that API servers would reject", Run: checkSamples},
-	{
-		Name: "deployment",
-		Help: "manifests that config/default cannot build or does not deploy",
-		Run:  checkDeployment,
-	},
-	{
-		Name: "program",
-		Help: "a Makefile or Dockerfile that builds another program than the manager",
-		Run:  checkProgram,
-	},
-	{
-		Name: "runtime",
-		Help: "a bundled runtime that is incomplete, or of another kctrl",
-		Run:  checkRuntime,
-		Fix:  fixRuntime,
-	},
+	{Name: "deployment", Help: "manifests that config/default cannot build or does not deploy", Run: checkDeployment},
+	{Name: "program", Help: "a Makefile or Dockerfile that builds another program than the manager", Run: checkProgram},
+	{Name: "runtime", Help: "a bundled runtime that is incomplete, or of another kctrl", Run: checkRuntime,
+		Fix: fixRuntime},
 	{Name: "go", Help: "a go command that is missing, or older than go.mod asks for", Run: checkGo},
 	{Name: "kctrl", Help: "another version of kctrl that wrote the project", Run: checkKctrl},
 	{Name: "control-plane", Help: "a control plane that is not compiled yet", Run: checkControlPlane},
@@ -68,11 +48,11 @@ func checkProject(_ context.Context, p *Project) []Finding {
 	case p.loadErr != nil:
 		return problems(p.loadErr)
 	case p.project.Foreign:
-		return []Finding{{Warning: true, Error: diagnostic.In(project.File,
+		return warnings(diagnostic.In(project.File,
 			"this is a project of kubebuilder: kctrl checks its markers and generates their output",
-			"kctrl generate and kctrl manifests work here; kctrl migrate converts it to a project of kctrl")}}
+			"kctrl generate and kctrl manifests work here; kctrl migrate converts it to a project of kctrl"))
 	}
-	return warningsOf(p.project.Warnings())
+	return warnings(p.project.Warnings()...)
 }
 
 func checkLock(_ context.Context, p *Project) []Finding {
@@ -86,10 +66,10 @@ func checkLock(_ context.Context, p *Project) []Finding {
 	if onDisk, err := empty.HasLock(); err != nil || onDisk {
 		return byHand(problems(err))
 	}
-	return []Finding{{Warning: true, Error: diagnostic.In(project.LockFile,
+	return warnings(diagnostic.In(project.LockFile,
 		"the file is missing, so kctrl cannot detect files that were edited by hand",
 		"restore it from version control; kctrl doctor --fix writes it again, with the files that equal kctrl's "+
-			"output")}}
+			"output"))
 }
 
 // fixLock does nothing: every plan writes the lock.
@@ -104,7 +84,7 @@ func checkAPIModules(_ context.Context, p *Project) []Finding {
 		return nil // checkLock reports it
 	}
 	unmet, elsewhere, err := gomod.CheckAPIModules(empty, p.project)
-	found := append(problems(err), warningsOf(elsewhere)...)
+	found := append(problems(err), warnings(elsewhere...)...)
 	for _, e := range unmet {
 		found = append(found, Finding{Error: e})
 	}
@@ -133,10 +113,9 @@ func checkMarkers(ctx context.Context, p *Project) []Finding {
 }
 
 func checkGenerated(ctx context.Context, p *Project) []Finding {
-	return p.outOfDate(
-		ctx,
-		func(c plan.Change) bool { return c.Template != rolesTemplate && !isNotedOtherwise(c.Path) },
-	)
+	return p.outOfDate(ctx, func(c plan.Change) bool {
+		return c.Template != rolesTemplate && !isNotedOtherwise(c.Path)
+	})
 }
 
 func checkRoles(ctx context.Context, p *Project) []Finding {
@@ -153,17 +132,15 @@ func checkRBAC(ctx context.Context, p *Project) []Finding {
 	if err != nil {
 		return nil
 	}
-	report, err := rbac.Check(ctx, rbac.Options{
-		Dir: p.Dir, FS: p.FS, Namespaced: p.project.Namespaced, Analyzed: analyzed,
-	})
+	report, err := rbac.Check(ctx, rbac.Options{Dir: p.Dir, FS: p.FS, Namespaced: p.project.Namespaced,
+		Analyzed: analyzed})
 	if err != nil || len(report.Problems) > 0 {
 		return nil
 	}
 	var found []Finding
 	for _, f := range report.Findings {
 		if f.Class == rbac.Missing || f.Class == rbac.Excess {
-			e := diagnostic.At(f.Pos, string(f.Class)+": "+f.Message, f.Hint)
-			found = append(found, Finding{Warning: true, Error: e})
+			found = append(found, warnings(diagnostic.At(f.Pos, string(f.Class)+": "+f.Message, f.Hint))...)
 		}
 	}
 	return found
@@ -235,10 +212,6 @@ func firstDifference(a, b []byte) int {
 	return line
 }
 
-func fixGenerated(ctx context.Context, p *Project, fixes *plan.Plan) error {
-	return p.generate(ctx, fixes)
-}
-
 func checkProgram(_ context.Context, p *Project) []Finding {
 	if !p.ours() {
 		return nil
@@ -248,7 +221,7 @@ func checkProgram(_ context.Context, p *Project) []Finding {
 		return nil // checkLock reports it
 	}
 	stale, err := register.StaleBuilds(empty)
-	return append(warningsOf(stale), problems(err)...)
+	return append(warnings(stale...), problems(err)...)
 }
 
 func checkRuntime(_ context.Context, p *Project) []Finding {
@@ -262,14 +235,11 @@ func checkRuntime(_ context.Context, p *Project) []Finding {
 	if err := gomod.PlanRuntime(runtime, p.project); err != nil {
 		return byHand(problems(err))
 	}
-	if notes := runtime.Notes(); len(notes) > 0 {
-		var found []Finding
-		for _, note := range notes {
-			found = append(found, Finding{Error: note})
-		}
-		return found
+	var found []Finding
+	for _, note := range runtime.Notes() {
+		found = append(found, Finding{Error: note})
 	}
-	return nil
+	return found
 }
 
 func fixRuntime(_ context.Context, p *Project, fixes *plan.Plan) error {
@@ -279,45 +249,41 @@ func fixRuntime(_ context.Context, p *Project, fixes *plan.Plan) error {
 func checkGo(ctx context.Context, p *Project) []Finding {
 	text, err := fs.ReadFile(p.FS, "go.mod")
 	if errors.Is(err, fs.ErrNotExist) {
-		return []Finding{{Error: diagnostic.In("go.mod", "the file is missing",
-			"restore it from version control: the go command builds nothing without it")}}
+		return problems(diagnostic.In("go.mod", "the file is missing",
+			"restore it from version control: the go command builds nothing without it"))
 	}
 	if err != nil {
 		return problems(diagnostic.AtFile("go.mod", "cannot read", err))
 	}
 	installed, err := p.GoVersion(ctx)
 	if err != nil {
-		return []Finding{{Error: &diagnostic.Error{
-			Message: "the go command does not run: " + diagnostic.OneLine(
-				err.Error(),
-			), Hint: "install Go from https://go.dev/dl, and add it to PATH", Cause: err,
-		}}}
+		return problems(&diagnostic.Error{Message: "the go command does not run: " + diagnostic.OneLine(err.Error()),
+			Hint: "install Go from https://go.dev/dl, and add it to PATH", Cause: err})
 	}
 	file, err := modfile.ParseLax("go.mod", text, nil)
 	if err != nil || file.Go == nil || version.Compare(installed, "go"+file.Go.Version) >= 0 {
 		return nil // loading the packages reports an invalid go.mod
 	}
-	return []Finding{{Warning: true, Error: diagnostic.At(
-		token.Position{Filename: "go.mod", Line: file.Go.Syntax.Start.Line},
+	return warnings(diagnostic.At(position("go.mod", file.Go.Syntax.Start.Line),
 		fmt.Sprintf("requires go %s, but the go command is %s", file.Go.Version, installed),
-		"install a newer Go; unless GOTOOLCHAIN=local, the go command may download it")}}
+		"install a newer Go; unless GOTOOLCHAIN=local, the go command may download it"))
 }
 
 func checkKctrl(_ context.Context, p *Project) []Finding {
 	if !p.ours() || p.project.Kctrl == "" || p.project.Kctrl == cmp.Or(p.Kctrl.Name(), "devel") {
 		return nil
 	}
-	return []Finding{{Warning: true, Error: diagnostic.In(project.File,
+	return warnings(diagnostic.In(project.File,
 		fmt.Sprintf("kctrl %s wrote the project, but this is kctrl %s", p.project.Kctrl, p.Kctrl.Name()),
-		"use that version, in CI too, so that the output is the same")}}
+		"use that version, in CI too, so that the output is the same"))
 }
 
 func checkControlPlane(ctx context.Context, p *Project) []Finding {
 	if p.Compiled == nil || p.Compiled(ctx) {
 		return nil
 	}
-	return []Finding{{Warning: true, Error: &diagnostic.Error{
+	return warnings(&diagnostic.Error{
 		Message: "the control plane is not compiled yet, so the first kctrl env up takes minutes",
 		Hint:    "kctrl env build compiles it; kctrl env up --in-memory does not need it",
-	}}}
+	})
 }

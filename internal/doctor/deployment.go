@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,7 +29,7 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 	if err != nil {
 		return nil
 	}
-	others, err := p.reportedElsewhere(generated)
+	reported, err := p.reportedElsewhere(generated)
 	if err != nil {
 		return problems(err)
 	}
@@ -41,59 +40,43 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 			continue
 		}
 		if d.visit(folder) {
-			d.tell(p.build(generated, folder))
+			d.tell(build(p.Dir, folder, generated.Overlay(p.Dir)))
 		}
 	}
 	found := problems(errors.Join(d.errs...))
+	for _, f := range found {
+		reported = append(reported, f.Error)
+	}
 	for _, note := range generated.Notes() {
-		said := func(e error) bool {
-			told, ok := errors.AsType[*diagnostic.Error](e)
-			return ok && (told.Error() == note.Error() || told.Pos == note.Pos && note.Pos.Line > 0)
+		isSame := func(e *diagnostic.Error) bool {
+			return e.Error() == note.Error() || e.Pos == note.Pos && note.Pos.Line > 0
 		}
-		if !slices.ContainsFunc(others, said) && !slices.ContainsFunc(diagnostic.All(errors.Join(d.errs...)), said) {
-			found = append(found, Finding{Warning: true, Error: note})
+		if !slices.ContainsFunc(reported, isSame) {
+			found = append(found, warnings(note)...)
 		}
 	}
 	return found
 }
 
 // reportedElsewhere returns the notes of the plan that other checks report.
-func (p *Project) reportedElsewhere(generated *plan.Plan) ([]error, error) {
+func (p *Project) reportedElsewhere(generated *plan.Plan) ([]*diagnostic.Error, error) {
 	stale, err := register.StaleBuilds(generated)
+	if err != nil || !p.ours() {
+		return stale, err
+	}
+	runtime, err := p.emptyPlan()
+	if err == nil {
+		err = gomod.PlanRuntime(runtime, p.project)
+	}
 	if err != nil {
 		return nil, err
 	}
-	var told []error
-	for _, e := range stale {
-		told = append(told, e)
-	}
-	if p.ours() {
-		runtime, err := p.emptyPlan()
-		if err == nil {
-			err = gomod.PlanRuntime(runtime, p.project)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range runtime.Notes() {
-			told = append(told, e)
-		}
-	}
-	return told, nil
+	return slices.Concat(stale, runtime.Notes()), nil
 }
 
 // build runs kustomize build for a directory.
-func (p *Project) build(generated *plan.Plan, folder string) error {
-	return build(p.Dir, folder, generated.Overlay(p.Dir))
-}
-
 func build(dir, folder string, contents map[string][]byte) error {
-	_, err := kustomize.BuildWith(filepath.Join(dir, filepath.FromSlash(folder)),
-		"kustomize build "+folder+" shows the same", contents)
-	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
-		e.Pos = diagnostic.Relative(dir, e.Pos)
-		e.Message = strings.ReplaceAll(e.Message, dir+string(filepath.Separator), "")
-	}
+	_, err := kustomize.BuildIn(dir, folder, "kustomize build "+folder+" shows the same", contents)
 	return err
 }
 
@@ -160,11 +143,7 @@ func (d *deployment) visit(folder string) (readable bool) {
 	readable = true
 	for _, doc := range docs {
 		for _, key := range []string{"resources", "components"} {
-			list := yamlnode.Value(doc.Content[0], key)
-			if list == nil || list.Kind != yaml.SequenceNode {
-				continue
-			}
-			for _, item := range list.Content {
+			for _, item := range yamlnode.Items(doc.Content[0], key) {
 				target := path.Join(folder, item.Value)
 				if item.Kind == yaml.ScalarNode && fs.ValidPath(target) && !strings.Contains(item.Value, ":") &&
 					!path.IsAbs(item.Value) {
@@ -182,18 +161,14 @@ func (d *deployment) listed(kustomization string, item *yaml.Node, target string
 		return d.visit(target)
 	}
 	text, err := d.plan.Read(target)
-	switch {
-	case err == nil:
+	if err == nil {
 		return d.parses(target, text)
-	case !errors.Is(err, fs.ErrNotExist):
-		info, failure := fs.Stat(d.plan.FS(), target)
-		if failure != nil || !info.IsDir() {
-			return d.tell(err)
-		}
 	}
 	missing := "which does not exist"
-	if info, err := fs.Stat(d.plan.FS(), target); err == nil && info.IsDir() {
+	if info, failure := fs.Stat(d.plan.FS(), target); failure == nil && info.IsDir() {
 		missing = "which has no kustomization"
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return d.tell(err)
 	}
 	return d.tell(diagnostic.At(edit.Position(kustomization, item),
 		fmt.Sprintf("lists %s, %s, so kustomize fails", item.Value, missing),

@@ -143,14 +143,14 @@ func (p *Project) generated(ctx context.Context) (*plan.Plan, error) {
 		if p.plan, p.err = p.emptyPlan(); p.err != nil {
 			p.err = errTold
 		} else {
-			p.err = p.generate(ctx, p.plan)
+			p.err = fixGenerated(ctx, p, p.plan)
 		}
 	})
 	return p.plan, p.err
 }
 
-// generate adds the generated files to a plan.
-func (p *Project) generate(ctx context.Context, into *plan.Plan) error {
+// fixGenerated adds the generated files to a plan.
+func fixGenerated(ctx context.Context, p *Project, into *plan.Plan) error {
 	if p.loadErr != nil {
 		return nil // checkProject reports it
 	}
@@ -213,8 +213,8 @@ func problems(err error) []Finding {
 	return found
 }
 
-// warningsOf converts notes to warnings.
-func warningsOf(notes []*diagnostic.Error) []Finding {
+// warnings converts notes to findings.
+func warnings(notes ...*diagnostic.Error) []Finding {
 	var found []Finding
 	for _, note := range notes {
 		found = append(found, Finding{Error: note, Warning: true})

@@ -88,9 +88,13 @@ func checkLeftovers(_ context.Context, p *Project) []Finding {
 		if err != nil {
 			continue
 		}
-		for _, line := range insertLines(text) {
-			found = append(found, Finding{Warning: true, Error: diagnostic.At(position(name, line),
-				"marks where kubebuilder inserts code, which kctrl does not need", "kctrl doctor --fix removes the comment")})
+		n := 0
+		for line := range bytes.Lines(text) {
+			if n++; isInsertLine(line) {
+				found = append(found, warnings(diagnostic.At(position(name, n),
+					"marks where kubebuilder inserts code, which kctrl does not need",
+					"kctrl doctor --fix removes the comment"))...)
+			}
 		}
 	}
 	return found
@@ -99,8 +103,7 @@ func checkLeftovers(_ context.Context, p *Project) []Finding {
 // isLeft reports whether a file has a leftover, and its line.
 func (p *Project) isLeft(l leftover, name string, listed map[string]bool) (line int, is bool) {
 	if l.text == "" {
-		base := path.Base(name)
-		return 0, !listed[name] && !isKustomization(base)
+		return 0, !listed[name] && !isKustomization(path.Base(name))
 	}
 	text, err := fs.ReadFile(p.FS, name)
 	if err != nil {
@@ -135,29 +138,23 @@ func (p *Project) listed() (map[string]bool, error) {
 			return nil // the check of the deployment reports it
 		}
 		for _, doc := range docs {
-			for text := range scalars(doc) {
-				listed[path.Join(path.Dir(name), text)] = true
-			}
+			eachScalar(doc, func(text string) { listed[path.Join(path.Dir(name), text)] = true })
 		}
 		return nil
 	})
 	return listed, err
 }
 
-// scalars returns all scalar values of a document.
-func scalars(node *yaml.Node) map[string]bool {
-	all := map[string]bool{}
+// eachScalar visits all scalar values of a document, and the files of values of the form name=file.
+func eachScalar(node *yaml.Node, visit func(text string)) {
 	if node.Kind == yaml.ScalarNode {
-		all[node.Value] = true
-		_, file, _ := strings.Cut(node.Value, "=") // of the form name=file
-		all[file] = true
+		visit(node.Value)
+		_, file, _ := strings.Cut(node.Value, "=")
+		visit(file)
 	}
 	for _, child := range node.Content {
-		for text := range scalars(child) {
-			all[text] = true
-		}
+		eachScalar(child, visit)
 	}
-	return all
 }
 
 // sources returns the files in which kubebuilder has insertion markers.
@@ -177,19 +174,7 @@ func (p *Project) sources() []string {
 	return slices.Compact(names)
 }
 
-// insertLines returns the lines that have only a comment with the marker.
-func insertLines(text []byte) []int {
-	var lines []int
-	n := 0
-	for line := range bytes.Lines(text) {
-		n++
-		if isInsertLine(line) {
-			lines = append(lines, n)
-		}
-	}
-	return lines
-}
-
+// isInsertLine reports whether a line has only a comment with the marker.
 func isInsertLine(line []byte) bool {
 	trimmed := bytes.TrimSpace(line)
 	for _, comment := range []string{"//", "#"} {

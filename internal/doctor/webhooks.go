@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 
-	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -36,9 +35,9 @@ func checkWebhooks(ctx context.Context, p *Project) []Finding {
 				found.Webhooks.MayServe(config.Path) {
 				continue
 			}
-			findings = append(findings, Finding{Warning: true, Error: diagnostic.At(
+			findings = append(findings, warnings(diagnostic.At(
 				diagnostic.Relative(p.Dir, program.Fset().Position(m.Pos)), gosource.UnservedWebhook(config.Path),
-				"register the webhook in the manager, or remove the marker and run kctrl manifests")})
+				"register the webhook in the manager, or remove the marker and run kctrl manifests"))...)
 		}
 	}
 	return findings
@@ -64,9 +63,10 @@ func (p *Project) calledWebhooks(ctx context.Context) map[calledWebhook]bool {
 			return nil
 		}
 		for _, doc := range docs {
-			if list := yamlnode.Value(doc.Content[0], "webhooks"); list != nil {
-				for _, w := range list.Content {
-					noteCalled(w, called)
+			for _, w := range yamlnode.Items(doc.Content[0], "webhooks") {
+				service := func(key string) string { return yamlnode.Text(w, "clientConfig", "service", key) }
+				if service("name") == "webhook-service" && service("namespace") == "system" && service("port") == "" {
+					called[calledWebhook{yamlnode.Text(w, "name"), service("path")}] = true
 				}
 			}
 		}
@@ -76,16 +76,3 @@ func (p *Project) calledWebhooks(ctx context.Context) map[calledWebhook]bool {
 
 // webhooksTemplate is the name in PROJECT.lock for files that are generated from webhook markers.
 const webhooksTemplate = "generate/webhook"
-
-func noteCalled(w *yaml.Node, called map[calledWebhook]bool) {
-	text := func(keys ...string) string {
-		if value := yamlnode.Value(w, keys...); value != nil {
-			return value.Value
-		}
-		return ""
-	}
-	service := func(key string) string { return text("clientConfig", "service", key) }
-	if service("name") == "webhook-service" && service("namespace") == "system" && service("port") == "" {
-		called[calledWebhook{text("name"), service("path")}] = true
-	}
-}

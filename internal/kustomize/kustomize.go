@@ -3,6 +3,7 @@ package kustomize
 
 import (
 	"bytes"
+	"errors"
 	"go/token"
 	"os"
 	"path/filepath"
@@ -18,11 +19,21 @@ import (
 // Build returns the objects of the kustomization in dir, in an order in which they can be applied. It writes nothing.
 // The argument hint becomes the hint of an error about a missing kustomization.
 func Build(dir, hint string) (resmap.ResMap, error) {
-	return BuildWith(dir, hint, nil)
+	return build(dir, hint, nil)
 }
 
-// BuildWith is like Build, but replaces the contents of some files, by their absolute paths.
-func BuildWith(dir, hint string, contents map[string][]byte) (resmap.ResMap, error) {
+// BuildIn is like Build for a directory of a project, but replaces the contents of some files, by their absolute paths.
+// Errors have names relative to the project.
+func BuildIn(project, dir, hint string, contents map[string][]byte) (resmap.ResMap, error) {
+	resources, err := build(filepath.Join(project, filepath.FromSlash(dir)), hint, contents)
+	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
+		e.Pos = diagnostic.Relative(project, e.Pos)
+		e.Message = strings.ReplaceAll(e.Message, project+string(filepath.Separator), "")
+	}
+	return resources, err
+}
+
+func build(dir, hint string, contents map[string][]byte) (resmap.ResMap, error) {
 	if info, err := os.Stat(dir); err != nil {
 		e := diagnostic.AtFile(dir, "cannot read", err)
 		if e.Hint == "" {
@@ -30,7 +41,7 @@ func BuildWith(dir, hint string, contents map[string][]byte) (resmap.ResMap, err
 		}
 		return nil, e
 	} else if !info.IsDir() {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: dir}, Message: "is not a directory", Hint: hint}
+		return nil, diagnostic.In(dir, "is not a directory", hint)
 	}
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy // as the program does: namespaces come first, webhooks last

@@ -28,18 +28,19 @@ type Source struct {
 	Image string
 }
 
+// folder returns the directory of the kustomization, relative to the project.
+func (s Source) folder() string { return cmp.Or(s.Kustomization, "config/default") }
+
 // dir returns the absolute path of the kustomization.
-func (s Source) dir() string {
-	return filepath.Join(s.Dir, filepath.FromSlash(cmp.Or(s.Kustomization, "config/default")))
-}
+func (s Source) dir() string { return filepath.Join(s.Dir, filepath.FromSlash(s.folder())) }
 
 const buildHint = "choose a directory with a valid kustomization: --kustomize config/default"
 
 // objects returns the objects of the kustomization. contents replaces files on disk.
 func (s Source) objects(contents map[string][]byte) ([]*object, error) {
-	resources, err := kustomize.BuildWith(s.dir(), buildHint, contents)
+	resources, err := kustomize.BuildIn(s.Dir, s.folder(), buildHint, contents)
 	if err != nil {
-		return nil, inProject(s.Dir, err)
+		return nil, err
 	}
 	content, err := resources.AsYaml()
 	if err != nil {
@@ -50,15 +51,6 @@ func (s Source) objects(contents map[string][]byte) ([]*object, error) {
 		return objects, err
 	}
 	return objects, setImage(objects, s.Image)
-}
-
-// inProject returns an error with a position relative to the project.
-func inProject(dir string, err error) error {
-	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
-		e.Pos = diagnostic.Relative(dir, e.Pos)
-		e.Message = strings.ReplaceAll(e.Message, dir+string(filepath.Separator), "")
-	}
-	return err
 }
 
 // object is one manifest.
@@ -79,23 +71,15 @@ func parseObjects(content []byte) ([]*object, error) {
 			return nil, err
 		}
 		node := document.Content[0]
-		group, _ := path.Split(text(node, "apiVersion"))
+		group, _ := path.Split(yamlnode.Text(node, "apiVersion"))
 		objects = append(objects, &object{
 			Node:      node,
 			group:     strings.TrimSuffix(group, "/"),
-			kind:      text(node, "kind"),
-			namespace: text(node, "metadata", "namespace"),
-			name:      text(node, "metadata", "name"),
+			kind:      yamlnode.Text(node, "kind"),
+			namespace: yamlnode.Text(node, "metadata", "namespace"),
+			name:      yamlnode.Text(node, "metadata", "name"),
 		})
 	}
-}
-
-// text returns the value of the scalar at keys, or "".
-func text(node *yaml.Node, keys ...string) string {
-	if value := yamlnode.Value(node, keys...); value != nil && value.Kind == yaml.ScalarNode {
-		return value.Value
-	}
-	return ""
 }
 
 // managerLabel is a label of the workload of the manager, with the value managerValue.
@@ -107,7 +91,7 @@ const (
 // isManager reports whether an object is the workload that runs the manager.
 func (o *object) isManager() bool {
 	return (o.kind == "Deployment" || o.kind == "StatefulSet") &&
-		text(o.Node, "metadata", "labels", managerLabel) == managerValue
+		yamlnode.Text(o.Node, "metadata", "labels", managerLabel) == managerValue
 }
 
 // podSpec returns the pod spec of a workload, or nil.
@@ -128,24 +112,19 @@ func (o *object) podSpec() *yaml.Node {
 func (o *object) containers() []*yaml.Node {
 	var all []*yaml.Node
 	for _, key := range []string{"initContainers", "containers"} {
-		if list := yamlnode.Value(o.podSpec(), key); list != nil {
-			all = append(all, list.Content...)
-		}
+		all = append(all, yamlnode.Items(o.podSpec(), key)...)
 	}
 	return all
 }
 
 // managerContainer returns the container named manager, or the only container of a workload, or nil.
 func (o *object) managerContainer() *yaml.Node {
-	list := yamlnode.Value(o.podSpec(), "containers")
-	if list == nil {
-		return nil
+	all := yamlnode.Items(o.podSpec(), "containers")
+	if at := slices.IndexFunc(all, func(c *yaml.Node) bool { return yamlnode.Text(c, "name") == "manager" }); at >= 0 {
+		return all[at]
 	}
-	if at := slices.IndexFunc(list.Content, func(c *yaml.Node) bool { return text(c, "name") == "manager" }); at >= 0 {
-		return list.Content[at]
-	}
-	if len(list.Content) == 1 {
-		return list.Content[0]
+	if len(all) == 1 {
+		return all[0]
 	}
 	return nil
 }
@@ -159,7 +138,7 @@ func setImage(objects []*object, image string) error {
 	var found []*yaml.Node
 	for _, o := range objects {
 		for _, container := range o.containers() {
-			if name, _, _ := util.SplitImageName(text(container, "image")); name == placeholder {
+			if name, _, _ := util.SplitImageName(yamlnode.Text(container, "image")); name == placeholder {
 				found = append(found, container)
 			}
 		}

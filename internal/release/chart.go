@@ -107,7 +107,7 @@ func (w *chartWriter) putOnce(name string, content []byte) error {
 		return diagnostic.YAML(file, have, err, "repair it, then run the command again")
 	}
 	for _, key := range []string{"version", "appVersion"} {
-		was := text(document, key)
+		was := yamlnode.Text(document, key)
 		if was == "" || was == w.Version {
 			continue
 		}

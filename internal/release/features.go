@@ -35,7 +35,7 @@ var features = []feature{
 		"A dashboard for the sidecar of Grafana. It needs the metrics, and a Prometheus that collects them.",
 		".Values.metrics.enabled",
 		func(o *object, _ string) bool {
-			return o.kind == "ConfigMap" && text(o.Node, "metadata", "labels", "grafana_dashboard") != ""
+			return o.kind == "ConfigMap" && yamlnode.Text(o.Node, "metadata", "labels", "grafana_dashboard") != ""
 		}},
 	{"prometheus", "enabled",
 		"A monitor and alerts for the Prometheus operator. They need the metrics.",

@@ -51,7 +51,7 @@ func load(s Source) (*released, error) {
 	if err != nil {
 		return r, nil // kctrl cannot parse the kustomization, so there is no prefix
 	}
-	if r.prefix = text(declared, "namePrefix"); !strings.HasSuffix(r.prefix, "-") {
+	if r.prefix = yamlnode.Text(declared, "namePrefix"); !strings.HasSuffix(r.prefix, "-") {
 		r.prefix = ""
 	}
 	for _, component := range unlisted(s.dir(), declared) {
@@ -80,7 +80,7 @@ func unlisted(dir string, root *yaml.Node) []string {
 	var found []string
 	for _, entry := range entries {
 		component := path.Join("../components", entry.Name())
-		listed := slices.ContainsFunc(contentOf(yamlnode.Value(root, "components")), func(item *yaml.Node) bool {
+		listed := slices.ContainsFunc(yamlnode.Items(root, "components"), func(item *yaml.Node) bool {
 			return path.Clean(item.Value) == component
 		})
 		if !listed && entry.IsDir() {
@@ -136,11 +136,4 @@ func (o *object) key() string {
 func (o *object) content() string {
 	content, _ := encode(o.Node) // YAML that was decoded can always be encoded
 	return string(content)
-}
-
-func contentOf(node *yaml.Node) []*yaml.Node {
-	if node == nil {
-		return nil
-	}
-	return node.Content
 }

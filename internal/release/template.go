@@ -24,7 +24,7 @@ func newAuthor(chart string, r *released) *author {
 	a := &author{sheet: newSheet(r.content()), chart: chart, prefix: r.prefix, namespace: r.namespace}
 	for _, o := range r.all() {
 		if o.isManager() {
-			a.account = text(o.podSpec(), "serviceAccountName")
+			a.account = yamlnode.Text(o.podSpec(), "serviceAccountName")
 		}
 	}
 	names := []string{}
@@ -33,7 +33,7 @@ func newAuthor(chart string, r *released) *author {
 			names = append(names, regexp.QuoteMeta(o.name))
 		}
 		// cert-manager creates the Secret of a certificate, but the Secret's name must also be unique for each release.
-		if secret := text(o.Node, "spec", "secretName"); r.prefix != "" && o.kind == "Certificate" &&
+		if secret := yamlnode.Text(o.Node, "spec", "secretName"); r.prefix != "" && o.kind == "Certificate" &&
 			strings.HasPrefix(secret, r.prefix) {
 			names = append(names, regexp.QuoteMeta(secret))
 		}
@@ -87,15 +87,15 @@ func (a *author) accounts(o *object) {
 	}
 	a.accountAt(o.podSpec(), "serviceAccountName")
 	a.accountAt(o.podSpec(), "serviceAccount")
-	for _, subject := range contentOf(yamlnode.Value(o.Node, "subjects")) {
-		if text(subject, "kind") == "ServiceAccount" {
+	for _, subject := range yamlnode.Items(o.Node, "subjects") {
+		if yamlnode.Text(subject, "kind") == "ServiceAccount" {
 			a.accountAt(subject, "name")
 		}
 	}
 }
 
 func (a *author) accountAt(node *yaml.Node, key string) {
-	if a.account != "" && text(node, key) == a.account {
+	if a.account != "" && yamlnode.Text(node, key) == a.account {
 		yamlnode.Insert{}.Set(node, key, a.value(`{{ include "`+a.chart+`.serviceAccountName" . }}`))
 	}
 }
@@ -141,7 +141,7 @@ func (a *author) token(name string) string {
 // managedBy templates the managed-by label of an object, if kustomize has set it.
 func (a *author) managedBy(node *yaml.Node) {
 	for _, keys := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
-		if labels := yamlnode.Value(node, keys...); text(labels, managedByLabel) != "" {
+		if labels := yamlnode.Value(node, keys...); yamlnode.Text(labels, managedByLabel) != "" {
 			yamlnode.Insert{}.Set(labels, managedByLabel, a.value("{{ .Release.Service }}"))
 		}
 	}
@@ -200,7 +200,7 @@ func (a *author) container(c *yaml.Node) {
 	a.replace(c, "resources", "resources:\n  {{- toYaml .Values.manager.resources | nindent 2@ }}")
 	a.list(c, "args", ".Values.manager.extraArgs")
 	a.list(c, "env", ".Values.manager.extraEnv")
-	for _, arg := range contentOf(yamlnode.Value(c, "args")) {
+	for _, arg := range yamlnode.Items(c, "args") {
 		if address, ok := strings.CutPrefix(arg.Value, metricsFlag); ok && arg.Kind == yaml.ScalarNode {
 			arg.Value = metricsFlag + a.at("{{ if .Values.metrics.enabled }}"+address+"{{ else }}0{{ end }}")
 		}

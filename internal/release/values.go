@@ -89,12 +89,12 @@ func managerValues(o *object) *yaml.Node {
 	values, pod, container := mapping(), o.podSpec(), o.managerContainer()
 	pair(values, "replicas", or(yamlnode.Value(o.Node, "spec", "replicas"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int",
 		Value: "1"}), "")
-	repository, tag, digest := util.SplitImageName(text(container, "image"))
+	repository, tag, digest := util.SplitImageName(yamlnode.Text(container, "image"))
 	image := mapping()
 	pair(image, "repository", scalar(repository), "")
 	pair(image, "tag", quoted(tag), "If tag and digest are empty, the image has the version of the chart's operator.")
 	pair(image, "digest", quoted(digest), "")
-	pair(image, "pullPolicy", quoted(text(container, "imagePullPolicy")), "")
+	pair(image, "pullPolicy", quoted(yamlnode.Text(container, "imagePullPolicy")), "")
 	pair(values, "image", image, "")
 	pair(values, "resources", or(yamlnode.Value(container, "resources"), mapping()), "")
 	pair(values, "extraArgs", sequence(), "Flags and variables of the manager, in addition to those in its "+o.kind+".")
@@ -107,7 +107,7 @@ func managerValues(o *object) *yaml.Node {
 		pair(values, key, or(yamlnode.Value(pod, key), empty), "")
 	}
 	for _, key := range podScalars {
-		pair(values, key, quoted(text(pod, key)), "")
+		pair(values, key, quoted(yamlnode.Text(pod, key)), "")
 	}
 	pair(values, "podAnnotations", mapping(), "")
 	pair(values, "podLabels", mapping(), "")

@@ -20,6 +20,22 @@ func Value(mapping *yaml.Node, keys ...string) *yaml.Node {
 	return mapping
 }
 
+// Text is like Value for a scalar. It returns its value, or "" if there is no scalar.
+func Text(mapping *yaml.Node, keys ...string) string {
+	if value := Value(mapping, keys...); value != nil && value.Kind == yaml.ScalarNode {
+		return value.Value
+	}
+	return ""
+}
+
+// Items is like Value for a list. It returns its items, or nil if there is no list.
+func Items(mapping *yaml.Node, keys ...string) []*yaml.Node {
+	if list := Value(mapping, keys...); list != nil && list.Kind == yaml.SequenceNode {
+		return list.Content
+	}
+	return nil
+}
+
 // At follows keys through mappings and indexes through lists, and returns the last node that exists on the path. The
 // position of a mapping or list is its key, if it has one.
 func At(node *yaml.Node, steps ...string) *yaml.Node {
