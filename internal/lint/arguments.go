@@ -80,10 +80,14 @@ func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 	d := diagnostic.Error{Code: CodeArgument, Hint: markers.ExampleHint(definition)}
 	if first == "" {
 		slices.Sort(missing)
-		d.Message = fmt.Sprintf("+%s: missing argument%s %s", definition.Name, plural(missing), strings.Join(missing, ", "))
-		if definition.AnonymousField() {
-			d.Message = fmt.Sprintf("+%s: missing value", definition.Name)
+		text := "missing argument " + missing[0]
+		switch {
+		case definition.AnonymousField():
+			text = "missing value"
+		case len(missing) > 1:
+			text = "missing arguments " + strings.Join(missing, ", ")
 		}
+		d.Message = fmt.Sprintf("+%s: %s", definition.Name, text)
 		return c.report(at.Pos, fatal, d)
 	}
 	message, column := markers.SplitOffset(first)
@@ -91,19 +95,21 @@ func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 	if column > 0 {
 		offset = markers.ArgumentsOffset(at.Text, definition) + column - 1
 	}
-	switch m := unknownArgument.FindStringSubmatch(message); {
-	case m != nil:
-		offset = max(0, markers.ArgumentOffset(at.Text, m[1]))
-		d.Hint = argumentHint(definition, m[1])
-	case numberError.MatchString(message):
+	unknown, wrong := unknownArgument.FindStringSubmatch(message), numberError.FindStringSubmatch(message)
+	extra := extraArguments.FindStringSubmatch(message)
+	switch {
+	case unknown != nil:
+		offset = max(0, markers.ArgumentOffset(at.Text, unknown[1]))
+		d.Hint = argumentHint(definition, unknown[1])
+	case wrong != nil:
 		kind := "a number"
-		if numberError.FindStringSubmatch(message)[1] == "Atoi" {
+		if wrong[1] == "Atoi" {
 			kind = "an integer"
 		}
-		message = fmt.Sprintf("want %s, got %s", kind, numberError.FindStringSubmatch(message)[2])
+		message = fmt.Sprintf("want %s, got %s", kind, wrong[2])
 		offset = markers.ValueOffset(at.Text)
-	case definition.Empty() && extraArguments.MatchString(message):
-		message = "takes no value, but got " + extraArguments.FindStringSubmatch(message)[1]
+	case definition.Empty() && extra != nil:
+		message = "takes no value, but got " + extra[1]
 	default:
 		message = wantedTypes.Replace(message)
 	}
@@ -120,13 +126,6 @@ var wantedTypes = strings.NewReplacer(
 	"want a number,",
 	"expected true or false,", "want true or false,",
 )
-
-func plural(names []string) string {
-	if len(names) == 1 {
-		return ""
-	}
-	return "s"
-}
 
 // argumentHint returns a hint for an unknown argument. It suggests the argument with the nearest name, or lists all
 // arguments.

@@ -123,11 +123,9 @@ func (c *checker) checkUnknown(at markers.Marker) {
 	if !markers.Ours(at.Text) && !p.Registry().Resembles(at) || c.allowed(at.Text) {
 		return
 	}
-	f := c.report(at.Pos, c.reaches(at), diagnostic.Error{
-		Code:    CodeUnknown,
-		Message: fmt.Sprintf("unknown marker %q", diagnostic.Cut(at.Name())),
-		Hint:    p.Registry().Correction(at.Text, func(fixed string) bool { return c.accepts(at, fixed) }),
-	})
+	f := c.report(at.Pos, c.reaches(at), problem(CodeUnknown,
+		fmt.Sprintf("unknown marker %q", diagnostic.Cut(at.Name())),
+		p.Registry().Correction(at.Text, func(fixed string) bool { return c.accepts(at, fixed) })))
 	if fixed, ok := p.Registry().Certain(at); ok && c.accepts(at, fixed) {
 		f.Fix = c.fix(at, at.Text, fixed)
 	}

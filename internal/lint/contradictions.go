@@ -30,11 +30,8 @@ func (t *target) checkRequired() {
 	if later.Pos < first.Pos {
 		first, later = later, first
 	}
-	t.reportAt(later, 0, diagnostic.Error{
-		Code:    CodeContradiction,
-		Message: fmt.Sprintf("+%s contradicts +%s above", later.name, first.name),
-		Hint:    "remove one of them",
-	})
+	t.reportAt(later, 0, problem(CodeContradiction, fmt.Sprintf("+%s contradicts +%s above", later.name, first.name),
+		"remove one of them"))
 }
 
 // checkRepeated reports markers that a target has several times with different values, although only one can apply.
@@ -49,11 +46,8 @@ func (t *target) checkRepeated() {
 		if before < 0 || reflect.DeepEqual(t.entries[before].Value, e.Value) {
 			continue
 		}
-		t.reportAt(e, 0, diagnostic.Error{
-			Code:    CodeContradiction,
-			Message: fmt.Sprintf("+%s is repeated with a different value", e.label()),
-			Hint:    "remove one; the other is on line " + strconv.Itoa(t.program.Fset().Position(t.entries[before].Pos).Line),
-		})
+		t.reportAt(e, 0, problem(CodeContradiction, fmt.Sprintf("+%s is repeated with a different value", e.label()),
+			"remove one; the other is on line "+strconv.Itoa(t.program.Fset().Position(t.entries[before].Pos).Line)))
 	}
 }
 
@@ -65,9 +59,8 @@ func (t *target) checkNames() {
 		first, later := markers[i-1].Value.(crdmarkers.Resource), markers[i].Value.(crdmarkers.Resource)
 		argument := ""
 		switch {
-		case first.Scope == "Cluster" && later.Scope != "Cluster":
-			argument = "scope"
-		case first.Scope != later.Scope && later.Scope != "" && first.Scope != "":
+		case first.Scope == "Cluster" && later.Scope != "Cluster",
+			first.Scope != later.Scope && later.Scope != "" && first.Scope != "":
 			argument = "scope"
 		case first.Path != later.Path && first.Path != "" && later.Path != "":
 			argument = "path"
@@ -78,11 +71,9 @@ func (t *target) checkNames() {
 		default:
 			continue
 		}
-		t.reportAt(markers[i], 0, diagnostic.Error{
-			Code:    CodeContradiction,
-			Message: fmt.Sprintf("+kubebuilder:resource contradicts the one above in %s: only the last one counts", argument),
-			Hint:    "write both as one marker",
-		})
+		t.reportAt(markers[i], 0, problem(CodeContradiction,
+			fmt.Sprintf("+kubebuilder:resource contradicts the one above in %s: only the last one counts", argument),
+			"write both as one marker"))
 	}
 }
 
@@ -99,12 +90,9 @@ func (c *checker) checkFieldNames(t *typeDecl) {
 			seen[name] = field
 			continue
 		}
-		c.report(field.Tag.Pos(), c.emitted[t.spec], diagnostic.Error{
-			Code: CodeFieldName,
-			Message: fmt.Sprintf("field %s has the same JSON name %q as %s", markers.FieldName(field), name,
-				markers.FieldName(before)),
-			Hint: "give one of them another name",
-		})
+		c.report(field.Tag.Pos(), c.emitted[t.spec], problem(CodeFieldName,
+			fmt.Sprintf("field %s has the same JSON name %q as %s", markers.FieldName(field), name, markers.FieldName(before)),
+			"give one of them another name"))
 	}
 }
 
@@ -119,22 +107,17 @@ func (t *target) checkList() {
 	isMap := slices.ContainsFunc(types, func(e entry) bool { return e.Value == crdmarkers.ListType("map") })
 	switch {
 	case len(keys) > 0 && !isMap:
-		d := diagnostic.Error{
-			Code:    CodeContradiction,
-			Message: fmt.Sprintf("+%s requires a list of type map", keys[0].name),
-			Hint:    "add // +" + strings.Replace(keys[0].name, "listMapKey", "listType", 1) + "=map",
-		}
+		d := problem(CodeContradiction, fmt.Sprintf("+%s requires a list of type map", keys[0].name),
+			"add // +"+strings.Replace(keys[0].name, "listMapKey", "listType", 1)+"=map")
 		if len(types) > 0 {
 			d.Hint = fmt.Sprintf("write +%s=map, or remove the key", types[0].name)
 		}
 		t.reportAt(keys[0], 0, d)
 		return
 	case isMap && len(keys) == 0:
-		t.reportAt(types[0], 0, diagnostic.Error{
-			Code:    CodeContradiction,
-			Message: fmt.Sprintf("+%s=map requires the name of the key field", types[0].name),
-			Hint:    "add // +" + strings.Replace(types[0].name, "listType", "listMapKey", 1) + "=<field>",
-		})
+		t.reportAt(types[0], 0, problem(CodeContradiction,
+			fmt.Sprintf("+%s=map requires the name of the key field", types[0].name),
+			"add // +"+strings.Replace(types[0].name, "listType", "listMapKey", 1)+"=<field>"))
 		return
 	}
 	if len(keys) > 0 && t.shape.kind == markers.KindArray {
@@ -164,11 +147,8 @@ func (t *target) checkKeys(keys []entry) {
 				hint = fmt.Sprintf("write // +%s=%s", key.name, near)
 			}
 		}
-		t.reportAt(key, markers.ValueOffset(key.Text), diagnostic.Error{
-			Code:    CodeListMapKey,
-			Message: fmt.Sprintf("+%s=%s: the items, of type %s, have no field %q", key.name, name, item.name, name),
-			Hint:    hint,
-		})
+		t.reportAt(key, markers.ValueOffset(key.Text), problem(CodeListMapKey,
+			fmt.Sprintf("+%s=%s: the items, of type %s, have no field %q", key.name, name, item.name, name), hint))
 	}
 }
 
@@ -224,12 +204,8 @@ func (t *target) checkBound(low, high entry) {
 	}
 	value, _ := number(at.Value)
 	limit, _ := number(other.Value)
-	d := diagnostic.Error{
-		Code: CodeContradiction,
-		Message: fmt.Sprintf("+%s=%s is %s +%s=%s: no value is valid", at.label(), formatNumber(value), relation,
-			other.label(), formatNumber(limit)),
-		Hint: "change one of them",
-	}
+	d := problem(CodeContradiction, fmt.Sprintf("+%s=%s is %s +%s=%s: no value is valid", at.label(),
+		formatNumber(value), relation, other.label(), formatNumber(limit)), "change one of them")
 	if open {
 		d.Message = fmt.Sprintf("+%s=%s is +%s=%s, and one of them is exclusive: no value is valid", at.label(),
 			formatNumber(value), other.label(), formatNumber(limit))

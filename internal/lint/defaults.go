@@ -129,20 +129,13 @@ func (t *target) checkDefault() {
 			continue
 		}
 		if !fits(value, t.shape.kind) {
-			t.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
-				Code:    CodeDefault,
-				Message: fmt.Sprintf("default %s: want %s, like the field", spell(value), article(t.shape.kind)),
-				Hint:    t.retyped(e, value),
-			})
+			t.reportAt(e, markers.ValueOffset(e.Text), problem(CodeDefault,
+				fmt.Sprintf("default %s: want %s, like the field", spell(value), article(t.shape.kind)), t.retyped(e, value)))
 			continue
 		}
 		if refused := t.refuses(value); refused != nil {
-			d := diagnostic.Error{
-				Code: CodeDefault,
-				Message: fmt.Sprintf("default %s is rejected by +%s", spell(value),
-					diagnostic.Cut(strings.TrimPrefix(refused.Text, "+"))),
-				Hint: "change one of them",
-			}
+			d := problem(CodeDefault, fmt.Sprintf("default %s is rejected by +%s", spell(value),
+				diagnostic.Cut(strings.TrimPrefix(refused.Text, "+"))), "change one of them")
 			if !t.owns(*refused) {
 				d.Hint = "the marker is at the type, " + t.where(*refused)
 			}

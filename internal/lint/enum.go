@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/markers"
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
@@ -27,8 +26,7 @@ func (t *target) checkEnum() {
 			if len(words) == len(values) && kindOfValue(value) != markers.KindString {
 				text = words[i].text // compare spellings, because 1.0 differs from 1
 			}
-			d := diagnostic.Error{Code: CodeEnum, Message: fmt.Sprintf("+%s has %s twice", e.label(), text),
-				Hint: "remove one of them"}
+			d := problem(CodeEnum, fmt.Sprintf("+%s has %s twice", e.label(), text), "remove one of them")
 			switch {
 			case !fits(value, want):
 				d.Message = fmt.Sprintf("+%s has %s, and the values are of type %s", e.label(), text, want)

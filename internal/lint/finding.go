@@ -53,6 +53,11 @@ func (c *checker) report(pos token.Pos, fatal bool, d diagnostic.Error) *Finding
 	return &c.findings[len(c.findings)-1]
 }
 
+// problem returns an error whose position report sets.
+func problem(code, message, hint string) diagnostic.Error {
+	return diagnostic.Error{Code: code, Message: message, Hint: hint}
+}
+
 func joinOnce(errs []error) error {
 	seen := map[error]bool{}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {

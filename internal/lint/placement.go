@@ -26,11 +26,8 @@ func (c *checker) checkIgnored(at markers.Marker) {
 		definition.Target != ctmarkers.DescribesPackage {
 		return
 	}
-	c.report(at.Pos, c.reaches(at), diagnostic.Error{
-		Code:    CodeIgnored,
-		Message: fmt.Sprintf("+%s is ignored %s", definition.Name, at.Placed),
-		Hint:    c.whereTo(at, definition.Name),
-	})
+	c.report(at.Pos, c.reaches(at), problem(CodeIgnored, fmt.Sprintf("+%s is ignored %s", definition.Name, at.Placed),
+		c.whereTo(at, definition.Name)))
 }
 
 // checkElsewhere reports a marker that applies to the whole project, in a place that controller-gen does not read.
@@ -59,15 +56,10 @@ func (c *checker) whereTo(at markers.Marker, name string) string {
 	case at.Placed == markers.PlacedLineEnd && slices.Contains(targets, ctmarkers.DescribesField) && at.Owner != nil:
 		return "write it on its own line above the field"
 	}
-	return "move it " + belongs(targets)
+	return "move it " + join(targets, targetPlaces)
 }
 
-// belongs describes the place for a marker with the given targets.
-func belongs(targets []ctmarkers.TargetType) string { return join(targets, targetPlaces) }
-
-// kindsOf describes the targets of a marker.
-func kindsOf(targets []ctmarkers.TargetType) string { return join(targets, targetNames) }
-
+// join joins the texts of targets.
 func join(targets []ctmarkers.TargetType, texts map[ctmarkers.TargetType]string) string {
 	var all []string
 	for _, target := range targets {
@@ -97,16 +89,14 @@ func (c *checker) checkMisplaced(at markers.Marker) {
 		return
 	}
 	targets := c.program.Registry().Targets(definition.Name)
-	d := diagnostic.Error{
-		Code:    CodeMisplaced,
-		Message: fmt.Sprintf("+%s describes %s, not %s", definition.Name, kindsOf(targets), targetNames[at.Target]),
-		Hint:    "move it " + belongs(targets),
-	}
+	d := problem(CodeMisplaced,
+		fmt.Sprintf("+%s describes %s, not %s", definition.Name, join(targets, targetNames), targetNames[at.Target]),
+		"move it "+join(targets, targetPlaces))
 	if at.Target == ctmarkers.DescribesField && slices.Contains(targets, ctmarkers.DescribesType) && at.Owner != nil {
 		d.Hint = "move it above a type, such as " + at.Owner.Name.Name
 	}
 	if at.Target == ctmarkers.DescribesPackage {
-		d.Message = fmt.Sprintf("+%s describes %s, but is not attached to one", definition.Name, kindsOf(targets))
+		d.Message = fmt.Sprintf("+%s describes %s, but is not attached to one", definition.Name, join(targets, targetNames))
 		d.Hint = "move it into the comment right above " + follower(at, targets)
 	}
 	c.report(at.Pos, c.reaches(at), d)
@@ -128,9 +118,6 @@ func (c *checker) checkBlock(at markers.Marker) {
 	if at.Definition == nil || !strings.HasPrefix(at.Text, "+kubebuilder:") {
 		return
 	}
-	c.report(at.Pos, true, diagnostic.Error{
-		Code:    CodeIgnored,
-		Message: fmt.Sprintf("+%s is ignored %s", at.Definition.Name, at.Placed),
-		Hint:    "write // " + at.Text,
-	})
+	c.report(at.Pos, true, problem(CodeIgnored, fmt.Sprintf("+%s is ignored %s", at.Definition.Name, at.Placed),
+		"write // "+at.Text))
 }

@@ -48,11 +48,9 @@ func (c *checker) checkRBAC(at markers.Marker, rule rbac.Rule) {
 	}
 	for _, verb := range rule.Verbs {
 		if usual, ok := meantVerb(verb); ok {
-			c.reportRule(at, "verbs", verb, diagnostic.Error{
-				Code:    CodeValue,
-				Message: fmt.Sprintf("+kubebuilder:rbac: verbs: %q looks like a misspelled %q", verb, usual),
-				Hint:    "write " + usual + ", or allow it with --allow-unknown " + rbac.RuleDefinition.Name,
-			})
+			c.reportRule(at, "verbs", verb, problem(CodeValue,
+				fmt.Sprintf("+kubebuilder:rbac: verbs: %q looks like a misspelled %q", verb, usual),
+				"write "+usual+", or allow it with --allow-unknown "+rbac.RuleDefinition.Name))
 		}
 	}
 	refused := diagnostic.Error{Code: CodeContradiction}

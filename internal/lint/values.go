@@ -61,8 +61,7 @@ func (t *target) badValue(e entry, argument, message, hint string) {
 		offset = markers.ArgumentValueOffset(e.Text, argument)
 		message = argument + ": " + message
 	}
-	t.reportAt(e, offset, diagnostic.Error{Code: CodeValue, Message: fmt.Sprintf("+%s: %s", e.label(), message),
-		Hint: hint})
+	t.reportAt(e, offset, problem(CodeValue, fmt.Sprintf("+%s: %s", e.label(), message), hint))
 }
 
 // oneOf reports a value that is not in allowed. If allowed has an empty element, the value may be empty.
@@ -95,11 +94,8 @@ func (t *target) checkApplies() {
 	for _, e := range t.entries {
 		k := t.shape.kind
 		if e.items && k != "" && k != markers.KindArray {
-			t.reportAt(e, 0, diagnostic.Error{
-				Code:    CodeMisplaced,
-				Message: fmt.Sprintf("+%s applies to the items of a list, but %s", e.label(), t.is()),
-				Hint:    "write +" + e.name,
-			})
+			t.reportAt(e, 0, problem(CodeMisplaced,
+				fmt.Sprintf("+%s applies to the items of a list, but %s", e.label(), t.is()), "write +"+e.name))
 			continue
 		}
 		if e.items {
@@ -114,11 +110,8 @@ func (t *target) checkApplies() {
 		if e.items {
 			is = fmt.Sprintf("the items are of type %s", k)
 		}
-		d := diagnostic.Error{
-			Code:    CodeMisplaced,
-			Message: fmt.Sprintf("+%s applies to %s, but %s", e.label(), subject, is),
-			Hint:    "remove it, or move it to where " + subject + " is",
-		}
+		d := problem(CodeMisplaced, fmt.Sprintf("+%s applies to %s, but %s", e.label(), subject, is),
+			"remove it, or move it to where "+subject+" is")
 		if better := t.otherwise(e, k, want[0]); len(better) > 0 {
 			d.Hint = "write " + strings.Join(better, ", or ")
 		}
@@ -156,10 +149,8 @@ func (t *target) is() string {
 func (t *target) checkWhole(e entry, k markers.Kind) {
 	value, ok := number(e.Value)
 	if ok && k == markers.KindInteger && value != math.Trunc(value) {
-		t.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
-			Code:    CodeValue,
-			Message: fmt.Sprintf("+%s: want an integer, like the values, got %s", e.label(), formatNumber(value)),
-		})
+		t.reportAt(e, markers.ValueOffset(e.Text), problem(CodeValue,
+			fmt.Sprintf("+%s: want an integer, like the values, got %s", e.label(), formatNumber(value)), ""))
 	}
 }
 

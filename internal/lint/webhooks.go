@@ -122,10 +122,8 @@ func newest(served map[string]bool) string {
 
 // refusedArgument reports a word in an argument of a marker that the API server rejects.
 func (c *checker) refusedArgument(at markers.Marker, argument, word, message, hint string) {
-	c.reportRule(at, argument, word, diagnostic.Error{
-		Code: CodeValue, Message: fmt.Sprintf("+%s: %s: %s", at.Definition.Name, argument, diagnostic.OneLine(message)),
-		Hint: hint,
-	})
+	c.reportRule(at, argument, word, problem(CodeValue,
+		fmt.Sprintf("+%s: %s: %s", at.Definition.Name, argument, diagnostic.OneLine(message)), hint))
 }
 
 // checkGroups reports groups that cannot exist, because they contain a version or upper-case letters.
@@ -276,9 +274,7 @@ func (c *checker) unserved(k ownKind) bool {
 }
 
 func (c *checker) otherSort(at markers.Marker, config webhook.Config, why, path string) {
-	c.reportRule(at, "path", config.Path, diagnostic.Error{
-		Code:    CodeContradiction,
-		Message: fmt.Sprintf("+%s: path: %s, but the path is for the other kind of webhook", at.Definition.Name, why),
-		Hint:    "write " + path,
-	})
+	c.reportRule(at, "path", config.Path, problem(CodeContradiction,
+		fmt.Sprintf("+%s: path: %s, but the path is for the other kind of webhook", at.Definition.Name, why),
+		"write "+path))
 }
