@@ -72,8 +72,7 @@ func NewEnvironment(ctx context.Context, dir string) (*Environment, error) {
 		}
 	}
 	err := e.findRoot(ctx, dir)
-	e.OS, e.Arch = e.Get("GOOS"), e.Get("GOARCH")
-	e.OS, e.Arch = cmp.Or(e.OS, runtime.GOOS), cmp.Or(e.Arch, runtime.GOARCH)
+	e.OS, e.Arch = cmp.Or(e.Get("GOOS"), runtime.GOOS), cmp.Or(e.Get("GOARCH"), runtime.GOARCH)
 	e.ModuleCache = e.moduleCache()
 	if err != nil {
 		return e, err

@@ -46,10 +46,10 @@ type modules struct {
 type replacements map[module.Version]module.Version
 
 func (r replacements) of(v module.Version) (module.Version, bool) {
-	with, ok := r[v]
-	if !ok {
-		with, ok = r[module.Version{Path: v.Path}]
+	if with, ok := r[v]; ok {
+		return with, true
 	}
+	with, ok := r[module.Version{Path: v.Path}]
 	return with, ok
 }
 
@@ -215,11 +215,10 @@ func (m *modules) selectVersions() error {
 
 // replacement returns the replacement of a version of a module, or the version itself.
 func (m *modules) replacement(v module.Version) module.Version {
-	if with, ok := m.override.of(v); ok {
-		return with
-	}
-	if with, ok := m.replaced.of(v); ok {
-		return with
+	for _, r := range []replacements{m.override, m.replaced} {
+		if with, ok := r.of(v); ok {
+			return with
+		}
 	}
 	return v
 }
@@ -282,15 +281,13 @@ func (m *modules) findWorkspace(dir string) (string, error) {
 	default:
 		return "", unusual("GOWORK is not an absolute path")
 	}
-	for {
+	for ; ; dir = filepath.Dir(dir) {
 		if name := filepath.Join(dir, "go.work"); m.fsys.Exists(name) {
 			return name, nil
 		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
+		if dir == filepath.Dir(dir) {
 			return "", nil
 		}
-		dir = parent
 	}
 }
 

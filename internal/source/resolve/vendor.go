@@ -28,11 +28,9 @@ func (m *modules) findVendored() error {
 	if m.env.vendor == vendorNever {
 		return nil
 	}
-	dir, line := m.workDir, (*modfile.Go)(nil)
+	dir, line := m.mainDirs[0], m.main[0].Go
 	if m.work != nil {
-		line = m.work.Go
-	} else {
-		dir, line = m.mainDirs[0], m.main[0].Go
+		dir, line = m.workDir, m.work.Go
 	}
 	dir = filepath.Join(dir, "vendor")
 	exists := m.fsys.IsDir(dir)
@@ -70,22 +68,16 @@ func readVendored(dir, content string) *vendored {
 				v.explicit[current] = v.explicit[current] || strings.TrimSpace(entry) == "explicit"
 			}
 		case isModule:
-			current = v.heading(heading)
+			// A heading is "path version => path version". The versions, and the part from "=>" on, are optional.
+			original, replacement, isReplaced := strings.Cut(heading, "=>")
+			if current = parseVersion(original); isReplaced {
+				v.replaced[current] = parseVersion(replacement)
+			}
 		case line != "" && current.Path != "":
 			v.packages[line], v.providing[current] = true, true
 		}
 	}
 	return v
-}
-
-// heading reads "path version => path version". The versions, and the part from "=>" on, are optional.
-func (v *vendored) heading(text string) module.Version {
-	left, right, isReplaced := strings.Cut(text, "=>")
-	original := parseVersion(left)
-	if isReplaced {
-		v.replaced[original] = parseVersion(right)
-	}
-	return original
 }
 
 func parseVersion(text string) module.Version {
