@@ -85,26 +85,24 @@ func (c *checker) reaches(at markers.Marker) bool { return at.Owner == nil || c.
 func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
 	switch {
 	case markers.IsInsertionPoint(at.Text):
-		return
 	case at.Placed == markers.PlacedBlock:
 		c.checkBlock(at)
-		return
 	case at.Definition == nil:
 		c.checkUnknown(at)
-		return
 	case at.IsElsewhere():
 		c.checkElsewhere(at)
-		return
 	case at.Placed == markers.PlacedWrong:
 		c.checkMisplaced(at)
-		return
 	case at.Placed != markers.PlacedRight:
 		c.checkIgnored(at)
-		return
-	case at.Err != nil:
-		return // checkArguments reports it
+	case at.Err == nil: // checkArguments reports errors
+		c.checkRule(at)
+		c.record(pkg, at)
 	}
-	c.checkRule(at)
+}
+
+// record records a valid marker for the checks of types.
+func (c *checker) record(pkg *packageDecls, at markers.Marker) {
 	e := entry{Marker: at, name: at.Definition.Name}
 	if rest, ok := strings.CutPrefix(e.name, crdmarkers.ValidationItemsPrefix); ok {
 		e.name, e.items = "kubebuilder:validation:"+rest, true

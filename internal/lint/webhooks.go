@@ -109,17 +109,6 @@ func hostOf(address string) string {
 	return address
 }
 
-// newest returns the served version whose name sorts last.
-func newest(served map[string]bool) string {
-	last := ""
-	for version, is := range served {
-		if is && version > last {
-			last = version
-		}
-	}
-	return last
-}
-
 // refusedArgument reports a word in an argument of a marker that the API server rejects.
 func (c *checker) refusedArgument(at markers.Marker, argument, word, message, hint string) {
 	c.reportRule(at, argument, word, problem(CodeValue,
@@ -239,20 +228,23 @@ func (c *checker) ownPlural(groups []string, name string) string {
 // webhookTarget reports versions that a kind of the project does not serve. It also reports a path whose prefix
 // belongs to the other type of webhook, mutating or validating.
 func (c *checker) webhookTarget(at markers.Marker, config webhook.Config) {
-	served := map[string]bool{}
+	var served []string
 	isOwn := false
 	for _, k := range c.kinds() {
 		if slices.Contains(config.Groups, k.group) && slices.Contains(config.Resources, k.plural) {
 			isOwn = true
-			served[k.version] = !c.unserved(k)
+			if !c.unserved(k) {
+				served = append(served, k.version)
+			}
 		}
 	}
 	// If the marker has further groups or resources, they may serve the version.
 	if isOwn && len(config.Groups) == 1 && len(config.Resources) == 1 {
 		for _, version := range config.Versions {
-			if version != "*" && !served[version] {
+			if version != "*" && !slices.Contains(served, version) {
+				newest := slices.Max(append(served, ""))
 				c.refusedArgument(at, "versions", version, fmt.Sprintf("%s does not serve version %s, so the webhook matches no "+
-					"request", config.Resources[0], version), "write "+newest(served))
+					"request", config.Resources[0], version), "write "+newest)
 			}
 		}
 	}
