@@ -48,9 +48,9 @@ func PlanChart(p *plan.Plan, c Chart, s Source) error {
 	if err != nil {
 		return err
 	}
-	w := &chartWriter{Chart: c, directory: newDirectory(p, c.Dir, chartTemplate, c.Force), source: s, released: r,
-		author: newAuthor(c.Name, r)}
-	return w.write()
+	files := &directory{plan: p, dir: c.Dir, template: chartTemplate, force: c.Force, written: map[string]bool{}}
+	w := &chartWriter{Chart: c, directory: files, source: s, released: r, author: newAuthor(c.Name, r)}
+	return plan.InOrder(w.frame, w.writeValues, w.templates, func() error { return w.sweep("templates") })
 }
 
 // chartWriter plans the files of one chart.
@@ -60,10 +60,6 @@ type chartWriter struct {
 	source   Source
 	released *released
 	author   *author
-}
-
-func (w *chartWriter) write() error {
-	return plan.InOrder(w.frame, w.writeValues, w.templates, func() error { return w.sweep("templates") })
 }
 
 // frame plans the files that every chart has. If Chart.yaml exists, it belongs to the user.
@@ -159,7 +155,7 @@ func (w *chartWriter) templateName(o *object) string {
 func (w *chartWriter) writeValues() error {
 	file := path.Join(w.Dir, "values.yaml")
 	w.written[file] = true
-	sections := w.released.values(w.released.prefix)
+	sections := w.released.values()
 	have, err := w.plan.Read(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -22,10 +22,6 @@ type directory struct {
 	written  map[string]bool
 }
 
-func newDirectory(p *plan.Plan, dir, template string, force bool) *directory {
-	return &directory{plan: p, dir: dir, template: template, force: force, written: map[string]bool{}}
-}
-
 // put plans a file, unless it was edited.
 func (f *directory) put(name string, content []byte) error {
 	file := path.Join(f.dir, name)

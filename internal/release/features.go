@@ -15,49 +15,41 @@ import (
 type feature struct {
 	key     string // key in values.yaml that contains the switch
 	option  string // name of the switch
-	comment string
 	needs   string // additional condition, or ""
+	comment string
 	has     func(*object, string) bool
 }
 
 // features are the optional parts of a chart, in the order of values.yaml. An object belongs to the first feature whose
 // function has returns true. The second argument of has is the object's name without the prefix.
 var features = []feature{
-	{"crds", "install",
+	{"crds", "install", "",
 		"The CRDs of the operator. With keep, helm uninstall keeps them and all objects of these kinds.",
-		"",
 		func(o *object, _ string) bool { return o.kind == "CustomResourceDefinition" }},
-	{"serviceAccount", "create",
+	{"serviceAccount", "create", "",
 		"The service account of the manager. An empty name means the default name with the prefix of the release.",
-		"",
 		func(o *object, _ string) bool { return o.kind == "ServiceAccount" }},
-	{"grafana", "enabled",
+	{"grafana", "enabled", ".Values.metrics.enabled",
 		"A dashboard for the sidecar of Grafana. It needs the metrics, and a Prometheus that collects them.",
-		".Values.metrics.enabled",
 		func(o *object, _ string) bool {
 			return o.kind == "ConfigMap" && yamlnode.Text(o.Node, "metadata", "labels", "grafana_dashboard") != ""
 		}},
-	{"prometheus", "enabled",
+	{"prometheus", "enabled", ".Values.metrics.enabled",
 		"A monitor and alerts for the Prometheus operator. They need the metrics.",
-		".Values.metrics.enabled",
 		func(o *object, _ string) bool { return o.group == "monitoring.coreos.com" }},
-	{"networkPolicy", "enabled",
+	{"networkPolicy", "enabled", "",
 		"Network policies that limit connections to the manager.",
-		"",
 		func(o *object, _ string) bool { return o.kind == "NetworkPolicy" }},
-	{"certManager", "enabled",
+	{"certManager", "enabled", "",
 		"Certificates of cert-manager, which the cluster must have.",
-		"",
 		func(o *object, _ string) bool { return o.group == "cert-manager.io" }},
-	{"metrics", "enabled",
+	{"metrics", "enabled", "",
 		"The metrics of the manager, and the roles for reading them.",
-		"",
 		func(o *object, name string) bool {
 			return strings.Contains(name, "metrics") && (o.kind == "Service" || o.group == rbacGroup)
 		}},
-	{"userRoles", "create",
+	{"userRoles", "create", "",
 		"Roles for users of the operator's kinds.",
-		"",
 		func(o *object, name string) bool {
 			return o.group == rbacGroup && (strings.HasSuffix(name, "-admin-role") ||
 				strings.HasSuffix(name, "-editor-role") || strings.HasSuffix(name, "-viewer-role"))

@@ -51,9 +51,9 @@ func or(node, absent *yaml.Node) *yaml.Node {
 }
 
 // values returns the sections of values.yaml for the objects. Every value has an effect.
-func (r *released) values(prefix string) []section {
-	sections := []section{{"nameOverride", "Prefix of the names of all objects, instead of " + strings.TrimSuffix(prefix,
-		"-") + ".", quoted("")}}
+func (r *released) values() []section {
+	sections := []section{{"nameOverride",
+		"Prefix of the names of all objects, instead of " + strings.TrimSuffix(r.prefix, "-") + ".", quoted("")}}
 	for _, o := range r.objects {
 		if o.isManager() {
 			sections = append(sections, section{"manager", "The " + o.kind + " of the manager.", managerValues(o)})
@@ -61,7 +61,7 @@ func (r *released) values(prefix string) []section {
 	}
 	for _, f := range features {
 		here := func(o *object) bool {
-			of, ok := featureOf(o, strings.TrimPrefix(o.name, prefix))
+			of, ok := featureOf(o, strings.TrimPrefix(o.name, r.prefix))
 			return ok && of.key == f.key
 		}
 		on := slices.ContainsFunc(r.objects, here)

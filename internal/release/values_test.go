@@ -32,7 +32,7 @@ func sectionsOf(t *testing.T) []section {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (&released{objects: objects, prefix: "guestbook-"}).values("guestbook-")
+	return (&released{objects: objects, prefix: "guestbook-"}).values()
 }
 
 // TestMergedValuesKeepWhatTheyWere removes random keys and lines from a values.yaml, adds others, and merges the file.
