@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/kube-openapi/pkg/util/proto"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
@@ -122,7 +121,8 @@ func generatePackage(in generator.Input, pkg *loader.Package, values markers.Mar
 			roots = append(roots, t.name)
 		}
 	}
-	schema, err := g.schema(ctx, enabled, roots)
+	g.extractable = len(enabled) > 0
+	schema, err := schemaYAML(ctx, g.pkg, enabled, roots)
 	if err != nil {
 		return nil, err
 	}
@@ -169,15 +169,6 @@ func (g *generation) undeclared(dir string) *diagnostic.Error {
 		fmt.Sprintf("package %s does not declare %s: its apply configurations do not compile", g.pkg.Name, groupVersion),
 		fmt.Sprintf("add var %s = schema.GroupVersion{Group: %q, Version: %q}, of "+
 			"k8s.io/apimachinery/pkg/runtime/schema", groupVersion, g.group, g.version))
-}
-
-// schema returns the schemas of the roots, which are empty if no type is enabled.
-func (g *generation) schema(ctx genall.GenerationContext, enabled, roots []string) (string, error) {
-	g.extractable = len(enabled) > 0
-	if !g.extractable {
-		return marshalModels(&proto.Definitions{})
-	}
-	return schemaYAML(ctx, g.pkg, enabled, roots)
 }
 
 // files returns all files of a package.

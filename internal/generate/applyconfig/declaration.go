@@ -25,7 +25,8 @@ func (g *generation) writeType(f *file, t *apiType) {
 	if t.client || t.embeds("TypeMeta") {
 		f.printf("\nfunc (b %s) IsApplyConfiguration() {}\n", name)
 	}
-	w := newSetters(g, f, name, t.named)
+	w := &setters{g: g, f: f, receiver: name, written: map[string]bool{}}
+	w.declare(t.named, true, nil)
 	w.write(t.named, nil)
 	w.getters(t.named, nil)
 }
@@ -104,10 +105,8 @@ func (g *generation) apiVersion() string {
 
 // hidden reports whether apply configurations omit a field.
 func hidden(owner typeName, m member) bool {
-	if strings.HasPrefix(m.name, "ZZZ_") {
-		return true
-	}
-	return owner == typeName{metav1Path, "ObjectMeta"} && (m.name == "ManagedFields" || m.name == "SelfLink")
+	return strings.HasPrefix(m.name, "ZZZ_") ||
+		owner == typeName{metav1Path, "ObjectMeta"} && (m.name == "ManagedFields" || m.name == "SelfLink")
 }
 
 // nillable reports whether nil already means that a field is unset, so that it needs no pointer.
@@ -143,10 +142,7 @@ func (g *generation) applied(t types.Type) types.Type {
 
 // isApplied reports whether a field has an apply configuration instead of its type.
 func (g *generation) isApplied(t types.Type) bool {
-	t = types.Unalias(t)
-	if pointer, ok := t.(*types.Pointer); ok {
-		return g.isApplied(pointer.Elem())
-	}
+	t = pointedTo(t)
 	_, ok := g.refs[g.nameOf(t)]
 	return ok && isStruct(t)
 }

@@ -97,9 +97,9 @@ func (o Options) settings(in generator.Input) (settings, error) {
 		name, pkg, ok := strings.Cut(external, separator)
 		if !ok {
 			return settings{}, diagnostic.Usage(
-				fmt.Sprintf("external apply configuration %q has no %s", external, separator), "write <package>.<type>"+
-					separator+"<package>, as in k8s.io/api/core/v1.Toleration"+separator+
-					"k8s.io/client-go/applyconfigurations/core/v1")
+				fmt.Sprintf("external apply configuration %q has no %s", external, separator),
+				fmt.Sprintf("write <package>.<type>%[1]s<package>, as in k8s.io/api/core/v1.Toleration%[1]s"+
+					"k8s.io/client-go/applyconfigurations/core/v1", separator))
 		}
 		found.external[name] = pkg
 	}

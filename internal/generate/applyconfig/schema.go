@@ -24,8 +24,11 @@ import (
 const metav1Path = "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // schemaYAML returns the schema of the roots, types of pkg, and of all types that they refer to, in the form of
-// structured-merge-diff.
+// structured-merge-diff. It is empty if no type is enabled.
 func schemaYAML(ctx genall.GenerationContext, pkg *loader.Package, enabled, roots []string) (string, error) {
+	if len(enabled) == 0 {
+		return marshalModels(&proto.Definitions{})
+	}
 	definitions, err := definitionsOf(ctx, pkg, enabled)
 	if err != nil {
 		return "", err

@@ -17,12 +17,6 @@ type setters struct {
 	declared []map[string]int
 }
 
-func newSetters(g *generation, f *file, receiver string, t types.Type) *setters {
-	s := &setters{g: g, f: f, receiver: receiver, written: map[string]bool{}}
-	s.declare(t, true, nil)
-	return s
-}
-
 // declare counts the names of the fields of an embedded struct. in has the structs around it, outermost first.
 func (s *setters) declare(t types.Type, applied bool, in []types.Type) {
 	if slices.ContainsFunc(in, func(outer types.Type) bool { return types.Identical(outer, t) }) {

@@ -273,10 +273,8 @@ func makePartial(schema *yaml.Node, keys []string) bool {
 		}
 	case textOf(schema, "type") == "array" && textOf(schema, "x-kubernetes-list-type") == "map":
 		var own []string
-		if list := yamlnode.Value(schema, "x-kubernetes-list-map-keys"); list != nil {
-			for _, node := range list.Content {
-				own = append(own, node.Value)
-			}
+		for _, node := range yamlnode.Items(schema, "x-kubernetes-list-map-keys") {
+			own = append(own, node.Value)
 		}
 		if items := yamlnode.Value(schema, "items"); items != nil {
 			changed = makePartial(items, own)
@@ -435,10 +433,8 @@ func readRules(keep bool) func(value, yamlnode.Insert) ([]change, error) {
 			}
 			before := len(rules.Content)
 			rules.Content = slices.DeleteFunc(rules.Content, func(rule *yaml.Node) bool {
-				named := yamlnode.Value(rule, "apiGroups")
-				names := named != nil && slices.ContainsFunc(named.Content,
+				return keep != slices.ContainsFunc(yamlnode.Items(rule, "apiGroups"),
 					func(n *yaml.Node) bool { return slices.Contains(groups, n.Value) })
-				return names != keep
 			})
 			return len(rules.Content) < before, nil
 		}}}, err

@@ -75,13 +75,10 @@ func (d *Declaration) Apply(in Input) ([]File, error) {
 	if err := r.parse(); err != nil {
 		return nil, err
 	}
-	var errs []error
-	for _, p := range d.patches {
-		errs = append(errs, r.patch(p, r.documents))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := r.patchAll(d.patches, r.documents); err != nil {
 		return nil, err
 	}
+	var errs []error
 	for _, o := range d.outputs {
 		errs = append(errs, r.output(o))
 	}
@@ -168,6 +165,14 @@ func (s selector) selectsNothing(documents []*document) error {
 		hint = "no manifest is generated here"
 	}
 	return s.wrong("nothing of kind "+diagnostic.Quote(s.Value)+" is generated", hint)
+}
+
+func (r *run) patchAll(patches []patch, documents []*document) error {
+	var errs []error
+	for _, p := range patches {
+		errs = append(errs, r.patch(p, documents))
+	}
+	return errors.Join(errs...)
 }
 
 // patch applies a patch to the documents that it selects.
@@ -350,11 +355,7 @@ func (r *run) output(o output) error {
 		return err
 	}
 	documents = append(documents, included...)
-	var errs []error
-	for _, p := range o.patches {
-		errs = append(errs, r.patch(p, documents))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := r.patchAll(o.patches, documents); err != nil {
 		return err
 	}
 	if o.headerFile != nil {
@@ -368,6 +369,7 @@ func (r *run) output(o output) error {
 		sortDocuments(documents, o.order)
 		return r.add(o, path.Clean(filepath.ToSlash(o.file)), documents)
 	}
+	var errs []error
 	for _, d := range documents {
 		errs = append(errs, r.add(o, path.Join(filepath.ToSlash(o.dir), d.fileName()), []*document{d}))
 	}
