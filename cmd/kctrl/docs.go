@@ -101,10 +101,8 @@ func (m manual) pages(root *cobra.Command) map[string][]byte {
 // documented returns a command and its visible subcommands, in the order in which the help lists them.
 func documented(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
-	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() {
-			all = append(all, documented(sub)...)
-		}
+	for _, sub := range subcommands(cmd) {
+		all = append(all, documented(sub)...)
 	}
 	return all
 }

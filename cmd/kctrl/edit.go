@@ -38,20 +38,14 @@ Each flag changes one setting. Boolean flags can revert a setting, such as --mul
 	}{
 		{"multigroup", &opts.MultiGroup, "use one directory per API group; false for a single group"},
 		{"namespaced", &opts.Namespaced, "limit the operator to its own namespace; false for the whole cluster"},
-		{
-			"api-module", &opts.APIModule,
-			"separate Go module for the API types; false for a single module",
-		},
+		{"api-module", &opts.APIModule, "separate Go module for the API types; false for a single module"},
 		{"domain", &opts.Domain, "domain suffix of API groups"},
 		{"repo", &opts.Repo, "`path` of the Go module"},
 		{"project-name", &opts.ProjectName, "name prefix of deployed objects"},
 		{"owner", &opts.Owner, "copyright holder"},
 		{"license", &opts.License, "license header of Go files: `apache2|none`"},
 		{"certificates", &opts.Certificates, "issuer of the webhook certificates: `self-signed|cert-manager`"},
-		{
-			"enable", &enable,
-			"comma-separated `components` to add to config/default, such as network-policy,prometheus",
-		},
+		{"enable", &enable, "comma-separated `components` to add to config/default, such as network-policy,prometheus"},
 		{"disable", &disable, "comma-separated `components` to remove from config/default"},
 	} {
 		addOption(flags, option.name, option.to, option.usage)

@@ -66,29 +66,24 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	if err := controlplane.ValidateName(o.name); err != nil {
 		return err
 	}
-	if o.start.Port < 0 || o.start.Port > 65535 {
+	switch {
+	case o.start.Port < 0 || o.start.Port > 65535:
 		return usageError("--port needs a number from 0 to 65535")
-	}
-	if o.start.Controllers != "" && !o.start.ControllerManager {
+	case o.start.Controllers != "" && !o.start.ControllerManager:
 		return usageError("--controllers needs --controller-manager")
-	}
-	if o.start.GarbageCollector && o.start.ControllerManager && o.start.Controllers == "" {
+	case o.start.GarbageCollector && o.start.ControllerManager && o.start.Controllers == "":
 		return usageError("two garbage collectors: remove --garbage-collector, or use " +
 			"--controllers='*,-garbage-collector-controller'")
-	}
-	if o.start.FakeControllers && !o.start.InMemory {
+	case o.start.FakeControllers && !o.start.InMemory:
 		return usageError("--fake-controllers needs --in-memory; use --controller-manager with a real API server")
-	}
-	if o.start.InMemory &&
-		(o.start.Kubernetes != "" || o.start.ControllerManager || o.start.FeatureGates != "" || o.control) {
+	case o.start.InMemory &&
+		(o.start.Kubernetes != "" || o.start.ControllerManager || o.start.FeatureGates != "" || o.control):
 		return diagnostic.Usage(
 			"--in-memory cannot be combined with --kubernetes, --controller-manager, --feature-gates and --control",
 			"use --fake-controllers for fake controllers and nodes, or --garbage-collector")
-	}
-	if o.repair {
-		if !o.start.InMemory {
-			return usageError("--repair needs --in-memory")
-		}
+	case o.repair && !o.start.InMemory:
+		return usageError("--repair needs --in-memory")
+	case o.repair:
 		o.start.Repaired = s.notice
 	}
 	if o.start.DataDir != "" {

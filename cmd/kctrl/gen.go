@@ -103,8 +103,8 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	if !o.watch {
 		return g.run(ctx, s, incremental.UserStore(), nil)
 	}
-	if err := checkWatch(o.write.check); err != nil {
-		return err
+	if o.write.check {
+		return usageError("--check and --watch cannot be combined")
 	}
 	g.write.quiet = true
 	store := incremental.Store{} // the first run reads everything, which determines the files to watch
@@ -139,17 +139,14 @@ func (g gen) run(ctx context.Context, s *streams, store incremental.Store, input
 	for _, warning := range result.Warnings {
 		s.problem("warning: ", warning)
 	}
-	if len(result.Stdout()) > 0 && (g.watch || g.write.output == outputJSON) {
-		return usageError("output:stdout and " + g.otherOutput() + " both use standard output")
+	switch {
+	case len(result.Stdout()) == 0:
+	case g.watch:
+		return usageError("output:stdout and --watch both use standard output")
+	case g.write.output == outputJSON:
+		return usageError("output:stdout and -o json both use standard output")
 	}
 	return g.finish(ctx, s, result)
-}
-
-func (g gen) otherOutput() string {
-	if g.watch {
-		return "--watch"
-	}
-	return "-o json"
 }
 
 // finish writes the generated files, or compares them. Like controller-gen, it does not list files.
@@ -157,11 +154,10 @@ func (g gen) finish(ctx context.Context, s *streams, result *compat.Result) erro
 	asked := g.write.check || g.watch || g.write.dryRun || g.write.diff || g.write.output != outputText
 	var found generated
 	if asked {
-		list, err := result.Changes(g.root)
-		if err != nil {
+		var err error
+		if found, err = result.Changes(g.root); err != nil {
 			return err
 		}
-		found = list
 	}
 	if !g.write.check && !g.write.dryRun {
 		if err := result.Write(ctx, g.root); err != nil {

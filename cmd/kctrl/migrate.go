@@ -39,14 +39,11 @@ real API server.`,
 			if err := measured.validate(cmd.Flags(), undo, write); err != nil {
 				return err
 			}
-			switch {
-			case measured.measure:
+			if measured.measure {
 				measured.Args = args
 				return runMeasure(cmd.Context(), s, measured, write.output)
-			case undo:
-				return runUndo(cmd.Context(), s, write)
 			}
-			return runMigrate(cmd.Context(), s, write)
+			return runMigrate(cmd.Context(), s, undo, write)
 		},
 	}
 	flags := cmd.Flags()
@@ -102,17 +99,14 @@ type rewritten struct {
 	Report *migrate.Report `json:"report"`
 }
 
-func runMigrate(ctx context.Context, s *streams, write writeOptions) error {
+func runMigrate(ctx context.Context, s *streams, undo bool, write writeOptions) error {
 	return s.change(ctx, write, anyDirectory, func(p *openedProject) (err error) {
+		if undo {
+			p.plan, err = migrate.Undo(p.fsys)
+			return err
+		}
 		p.plan, err = migrate.Adopt(ctx, s.dir, p.fsys, kctrlBuild())
 		p.next = []string{"go build ./... && go vet ./...", "kctrl migrate code ./internal/controller"}
-		return err
-	})
-}
-
-func runUndo(ctx context.Context, s *streams, write writeOptions) error {
-	return s.change(ctx, write, anyDirectory, func(p *openedProject) (err error) {
-		p.plan, err = migrate.Undo(p.fsys)
 		return err
 	})
 }

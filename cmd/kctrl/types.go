@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
@@ -15,11 +12,9 @@ import (
 // errors, because the go command later reports missing packages with the reason.
 func typesOf(ctx context.Context, dir string) scaffold.Types {
 	return func(importPath string) ([]scaffold.TypesFile, bool) {
-		environment, err := resolve.NewEnvironment(ctx, dir)
-		if err != nil {
-			return nil, false
-		}
-		resolver, err := resolve.New(disk{}, environment, dir)
+		environment, unusual := resolve.NewEnvironment(ctx, dir)
+		tree := source.Open(environment, unusual, nil, nil)
+		resolver, err := tree.Resolver(dir)
 		if err != nil {
 			return nil, false
 		}
@@ -33,40 +28,12 @@ func typesOf(ctx context.Context, dir string) scaffold.Types {
 		}
 		var files []scaffold.TypesFile
 		for _, name := range names {
-			source, err := os.ReadFile(name)
+			content, err := tree.ReadFile(name)
 			if err != nil {
 				return nil, false
 			}
-			files = append(files, scaffold.TypesFile{Path: name, Source: source})
+			files = append(files, scaffold.TypesFile{Path: name, Source: content})
 		}
 		return files, len(files) > 0
 	}
-}
-
-// disk is the file system of a resolver.
-type disk struct{}
-
-func (disk) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
-
-func (disk) Open(name string) (io.ReadCloser, error) { return os.Open(name) }
-
-func (disk) Exists(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
-}
-
-func (disk) IsDir(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
-}
-
-func (d disk) GoNames(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	var names []string
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), ".go") && d.Exists(filepath.Join(dir, entry.Name())) {
-			names = append(names, entry.Name())
-		}
-	}
-	return names, err
 }

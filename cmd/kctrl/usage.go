@@ -25,10 +25,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	e := diagnostic.Usage("unknown command "+diagnostic.Quote(name)+` for "`+cmd.CommandPath()+`"`,
 		cmd.CommandPath()+" --help lists the commands")
 	var names []string
-	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
-		}
+	for _, sub := range subcommands(cmd) {
+		names = append(names, sub.Name())
 	}
 	near, isNear := diagnostic.Near(name, names)
 	hint, known := peerCommand(cmd, name)

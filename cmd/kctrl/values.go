@@ -80,8 +80,17 @@ func beginning(begun string, values []string) []string {
 // fromProject returns an offer with one value of each kind of the project.
 func fromProject(value func(project.Resource) string) offer {
 	return func(s *streams) []string {
+		root, err := transaction.Open(s.dir)
+		if err != nil {
+			return nil
+		}
+		defer root.Close()
+		proj, err := project.Load(afero.NewIOFS(root))
+		if err != nil {
+			return nil
+		}
 		var values []string
-		for _, resource := range projectResources(s) {
+		for _, resource := range proj.Resources {
 			values = append(values, value(resource))
 		}
 		return values
@@ -90,19 +99,6 @@ func fromProject(value func(project.Resource) string) offer {
 
 // resourceNames offers the resource names of the project.
 var resourceNames = fromProject(func(r project.Resource) string { return r.Plural })
-
-func projectResources(s *streams) []project.Resource {
-	root, err := transaction.Open(s.dir)
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
-	proj, err := project.Load(afero.NewIOFS(root))
-	if err != nil {
-		return nil
-	}
-	return proj.Resources
-}
 
 // completeObjects completes the first argument with the resources of the project, and the second one with the names of
 // this resource's objects on the selected server.

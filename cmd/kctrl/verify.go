@@ -44,7 +44,6 @@ The exit code is 1 if an API server would reject an object. Warnings are about p
 servers accept but that have no effect. --disable skips findings by code; -o json prints the codes.
 
 --conventions adds warnings about Go types that violate the Kubernetes API conventions:
-
 ` + conventionList(),
 		Example: `  kctrl verify
   kctrl verify config/crd/bases
@@ -63,14 +62,11 @@ servers accept but that have no effect. --disable skips findings by code; -o jso
 	return cmd
 }
 
-// conventionList lists the rules of --conventions, one per line.
+// conventionList lists the rules of --conventions, each on a new line.
 func conventionList() string {
 	var list strings.Builder
-	for i, rule := range convention.Rules {
-		if i > 0 {
-			list.WriteByte('\n')
-		}
-		fmt.Fprintf(&list, "  %-26s %s", rule.Code, rule.Help)
+	for _, rule := range convention.Rules {
+		fmt.Fprintf(&list, "\n  %-26s %s", rule.Code, rule.Help)
 	}
 	return list.String()
 }

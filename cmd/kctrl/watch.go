@@ -21,8 +21,8 @@ func watchProject(ctx context.Context, s *streams, o generateOptions) error {
 	if o.write.output == outputSARIF {
 		return usageError("-o sarif and --watch cannot be combined")
 	}
-	if err := checkWatch(o.write.check); err != nil {
-		return err
+	if o.write.check {
+		return usageError("--check and --watch cannot be combined")
 	}
 	quiet := &streams{in: s.in, out: io.Discard, err: io.Discard, dir: s.dir}
 	project, err := quiet.open(foreign(len(o.Paths) > 0))
@@ -35,14 +35,6 @@ func watchProject(ctx context.Context, s *streams, o generateOptions) error {
 		o.Inputs = inputs
 		return runGenerate(ctx, s, o)
 	})
-}
-
-// checkWatch rejects --watch with --check.
-func checkWatch(check bool) error {
-	if check {
-		return usageError("--check and --watch cannot be combined")
-	}
-	return nil
 }
 
 // generation generates once. It passes the files that it reads to inputs.

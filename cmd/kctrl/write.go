@@ -225,54 +225,34 @@ func summarizedDir(name string) string {
 	return ""
 }
 
-// dirChanges counts the changes below a directory.
-type dirChanges struct {
-	files    int
-	removed  int
-	packages map[string]bool
-}
-
-func (d *dirChanges) add(c plan.Change) {
-	d.files++
-	if c.Op == plan.Delete {
-		d.removed++
-	}
-	if path.Ext(c.Path) == ".go" {
-		d.packages[path.Dir(c.Path)] = true
-	}
-}
-
-// of returns the count that printChanges prints for a directory.
-func (d *dirChanges) of(dir string) string {
-	if slices.Contains(bundleDirs, dir) {
-		return fmt.Sprintf("%d packages", len(d.packages))
-	}
-	return plural(d.files, "file")
-}
-
 func printChanges(s *streams, dryRun bool, done changes) {
 	verb := ""
 	if dryRun {
 		verb = "would "
 	}
-	dirs := map[string]*dirChanges{}
+	dirs := map[string][]plan.Change{}
 	for change := range done.Changes() {
-		dir := summarizedDir(change.Path)
-		if dir == "" {
-			s.printf("%s%s %s\n", verb, change.Op, path.Clean(change.Path))
+		if dir := summarizedDir(change.Path); dir != "" {
+			dirs[dir] = append(dirs[dir], change)
 			continue
 		}
-		if dirs[dir] == nil {
-			dirs[dir] = &dirChanges{packages: map[string]bool{}}
-		}
-		dirs[dir].add(change)
+		s.printf("%s%s %s\n", verb, change.Op, path.Clean(change.Path))
 	}
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-		op := "write"
-		if dirs[dir].removed == dirs[dir].files {
-			op = "delete"
+		op, packages := "delete", map[string]bool{}
+		for _, change := range dirs[dir] {
+			if change.Op != plan.Delete {
+				op = "write"
+			}
+			if path.Ext(change.Path) == ".go" {
+				packages[path.Dir(change.Path)] = true
+			}
 		}
-		s.printf("%s%s %s (%s)\n", verb, op, dir, dirs[dir].of(dir))
+		size := plural(len(dirs[dir]), "file")
+		if slices.Contains(bundleDirs, dir) {
+			size = fmt.Sprintf("%d packages", len(packages))
+		}
+		s.printf("%s%s %s (%s)\n", verb, op, dir, size)
 	}
 	if done.Len() == 0 {
 		s.printf("nothing to do\n")
