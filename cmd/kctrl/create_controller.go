@@ -43,8 +43,7 @@ To add a second controller for the same kind, set --controller-name.`,
 	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
 	flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the name of the kind)")
 	addExternalFlags(flags, &opts.Path, &opts.Domain, &opts.Module)
-	flags.BoolVar(&opts.Namespaced, "namespaced", true,
-		"for a kind of another project, whether it is namespaced")
+	flags.BoolVar(&opts.Namespaced, "namespaced", true, "for a kind of another project, whether it is namespaced")
 	flags.BoolVar(&opts.Force, "force", false, "overwrite the files of an existing controller")
 	write.addFlags(flags)
 	return cmd

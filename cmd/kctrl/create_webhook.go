@@ -50,8 +50,7 @@ cert-manager. With make run and in tests, the API server calls the webhooks by U
 	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
 	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
 	addExternalFlags(flags, &opts.Path, &opts.Domain, &opts.Module)
-	flags.BoolVar(&opts.Namespaced, "namespaced", true,
-		"for a kind of another project, whether it is namespaced")
+	flags.BoolVar(&opts.Namespaced, "namespaced", true, "for a kind of another project, whether it is namespaced")
 	flags.BoolVar(&opts.Defaulting, "defaulting", false, "write a defaulter")
 	flags.BoolVar(&opts.Validation, "validation", false, "write a validator")
 	flags.BoolVar(&opts.Validation, "programmatic-validation", false, "the same as --validation")

@@ -27,11 +27,7 @@ type manual struct {
 }
 
 var manuals = []manual{
-	{
-		name: "markdown", short: "Write a Markdown page for each command",
-		file: markdownFile,
-		page: writeMarkdown,
-	},
+	{name: "markdown", short: "Write a Markdown page for each command", file: markdownFile, page: writeMarkdown},
 	{
 		name: "man", short: "Write a manual page for each command, of section 1",
 		file: func(words []string) string { return strings.Join(words, "-") + ".1" },

@@ -72,12 +72,20 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 		return err
 	}
 	return s.locked(ctx, access(o.fix && !o.write.dryRun), anyDirectory, func(p *openedProject) error {
-		found, err := examine(ctx, p, o.checks)
+		dir, err := filepath.EvalSymlinks(p.dir) // as kustomize reports paths
+		if err != nil {
+			return err
+		}
+		project := func() *doctor.Project { // caches the generated files
+			return &doctor.Project{Dir: dir, FS: p.fsys, Kctrl: kctrlBuild(), GoVersion: goVersion,
+				Compiled: controlPlaneCompiled}
+		}
+		found, err := doctor.Examine(ctx, project(), o.checks...)
 		if err != nil {
 			return err
 		}
 		if o.fix && slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Fixable }) {
-			if found, err = repair(ctx, s, o, p, found); err != nil {
+			if found, err = repair(ctx, s, o, project, found); err != nil {
 				return err
 			}
 		}
@@ -85,30 +93,11 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 	})
 }
 
-// doctorProject converts the project to a doctor.Project.
-func doctorProject(p *openedProject) (*doctor.Project, error) {
-	dir, err := filepath.EvalSymlinks(p.dir) // as kustomize reports paths
-	return &doctor.Project{Dir: dir, FS: p.fsys, Kctrl: kctrlBuild(), GoVersion: goVersion,
-		Compiled: controlPlaneCompiled}, err
-}
-
-func examine(ctx context.Context, p *openedProject, checks []string) ([]doctor.Finding, error) {
-	project, err := doctorProject(p)
-	if err != nil {
-		return nil, err
-	}
-	return doctor.Examine(ctx, project, checks...)
-}
-
 // repair fixes the fixable findings, and returns the remaining findings.
 func repair(
-	ctx context.Context, s *streams, o doctorOptions, p *openedProject, found []doctor.Finding,
+	ctx context.Context, s *streams, o doctorOptions, project func() *doctor.Project, found []doctor.Finding,
 ) ([]doctor.Finding, error) {
-	project, err := doctorProject(p)
-	if err != nil {
-		return nil, err
-	}
-	fixes, err := doctor.Fix(ctx, project, found)
+	fixes, err := doctor.Fix(ctx, project(), found)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +111,7 @@ func repair(
 	if err != nil || write.dryRun {
 		return found, err
 	}
-	return examine(ctx, p, o.checks)
+	return doctor.Examine(ctx, project(), o.checks...)
 }
 
 // printDoctorFindings prints the warnings and returns all other findings as an error.

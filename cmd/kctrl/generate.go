@@ -113,7 +113,11 @@ func checkDrift(s *streams, o writeOptions, found changes) error {
 			return err
 		}
 	} else {
-		printDrift(s, found)
+		for change := range found.Changes() {
+			if summarizedDir(change.Path) == "" { // a note summarizes changes to the bundled runtime
+				s.printf("%s", change.Diff())
+			}
+		}
 	}
 	n := outOfDate(found)
 	if n == 0 {
@@ -127,15 +131,6 @@ func checkDrift(s *streams, o writeOptions, found changes) error {
 		Message: plural(n, "file") + verb + " out of date",
 		Hint:    "run " + o.command + " and commit the result",
 		Class:   diagnostic.ErrDrift,
-	}
-}
-
-// printDrift prints changes, except those to the bundled runtime, which a note summarizes.
-func printDrift(s *streams, found changes) {
-	for change := range found.Changes() {
-		if summarizedDir(change.Path) == "" {
-			s.printf("%s", change.Diff())
-		}
 	}
 }
 

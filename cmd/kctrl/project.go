@@ -28,7 +28,7 @@ type openedProject struct {
 	// plan has the changes. The output suggests the commands in next.
 	plan *plan.Plan
 	next []string
-	// print prints the result. Nil means printNotes and printDone.
+	// print prints the result. Nil means the notes of the plan and printDone.
 	print func() error
 }
 

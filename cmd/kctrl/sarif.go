@@ -14,38 +14,33 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool    sarifTool     `json:"tool"`
+		Tool struct {
+			Driver struct {
+				Name  string      `json:"name"`
+				Rules []sarifRule `json:"rules"`
+			} `json:"driver"`
+		} `json:"tool"`
 		Results []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name  string      `json:"name"`
-		Rules []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
 		ID string `json:"id"`
 	}
 	sarifResult struct {
-		RuleID    string          `json:"ruleId,omitempty"`
-		Level     string          `json:"level"`
-		Message   sarifMessage    `json:"message"`
+		RuleID  string `json:"ruleId,omitempty"`
+		Level   string `json:"level"`
+		Message struct {
+			Text string `json:"text"`
+		} `json:"message"`
 		Locations []sarifLocation `json:"locations,omitempty"`
 	}
-	sarifMessage struct {
-		Text string `json:"text"`
-	}
 	sarifLocation struct {
-		Physical sarifPhysical `json:"physicalLocation"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   *sarifRegion  `json:"region,omitempty"`
-	}
-	sarifArtifact struct {
-		URI       string `json:"uri"`
-		URIBaseID string `json:"uriBaseId"`
+		Physical struct {
+			Artifact struct {
+				URI       string `json:"uri"`
+				URIBaseID string `json:"uriBaseId"`
+			} `json:"artifactLocation"`
+			Region *sarifRegion `json:"region,omitempty"`
+		} `json:"physicalLocation"`
 	}
 	sarifRegion struct {
 		StartLine   int `json:"startLine"`
@@ -55,7 +50,8 @@ type (
 
 // printSARIF prints findings as a SARIF log. Code hosting services display its results next to the source lines.
 func printSARIF(out io.Writer, found []finding) error {
-	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "kctrl", Rules: []sarifRule{}}}, Results: []sarifResult{}}
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver.Name, run.Tool.Driver.Rules = "kctrl", []sarifRule{}
 	codes := map[string]bool{}
 	for _, f := range found {
 		if f.Code != "" {
@@ -74,17 +70,19 @@ func printSARIF(out io.Writer, found []finding) error {
 }
 
 func newSARIFResult(f finding) sarifResult {
-	result := sarifResult{RuleID: f.Code, Level: f.Severity, Message: sarifMessage{f.Message}}
+	result := sarifResult{RuleID: f.Code, Level: f.Severity}
+	result.Message.Text = f.Message
 	if f.Hint != "" {
 		result.Message.Text += "\nhint: " + f.Hint
 	}
 	if f.File == "" {
 		return result
 	}
-	place := sarifPhysical{Artifact: sarifArtifact{URI: f.File, URIBaseID: "%SRCROOT%"}}
+	var at sarifLocation
+	at.Physical.Artifact.URI, at.Physical.Artifact.URIBaseID = f.File, "%SRCROOT%"
 	if f.Line > 0 {
-		place.Region = &sarifRegion{StartLine: f.Line, StartColumn: f.Column}
+		at.Physical.Region = &sarifRegion{StartLine: f.Line, StartColumn: f.Column}
 	}
-	result.Locations = []sarifLocation{{place}}
+	result.Locations = []sarifLocation{at}
 	return result
 }

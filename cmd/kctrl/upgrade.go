@@ -43,8 +43,7 @@ Review the result with git diff, and revert it with git checkout.`,
 func runUpgrade(ctx context.Context, s *streams, write writeOptions) error {
 	return s.change(ctx, write, project.Load, func(p *openedProject) (err error) {
 		p.next = []string{"go mod tidy", "make test"}
-		p.plan, err = upgrade.Plan(p.fsys, p.Project,
-			upgrade.Options{Kctrl: kctrlBuild(), Base: history(ctx, p.dir)})
+		p.plan, err = upgrade.Plan(p.fsys, p.Project, upgrade.Options{Kctrl: kctrlBuild(), Base: history(ctx, p.dir)})
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,9 @@ func (s *streams) change(ctx context.Context, o writeOptions, load opener, work 
 			return err
 		}
 		if p.print == nil {
-			printNotes(s, p.plan)
+			for _, note := range p.plan.Notes() {
+				s.problem("warning: ", note)
+			}
 		}
 		if o.check {
 			return checkDrift(s, o, p.plan)
@@ -177,13 +179,6 @@ func printDone(s *streams, o writeOptions, done changes, next ...string) error {
 		printNext(s, next)
 	}
 	return nil
-}
-
-// printNotes prints the notes of a plan.
-func printNotes(s *streams, plan *plan.Plan) {
-	for _, note := range plan.Notes() {
-		s.problem("warning: ", note)
-	}
 }
 
 func applyPlan(ctx context.Context, dir, command string, p *plan.Plan) error {
