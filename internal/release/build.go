@@ -28,17 +28,17 @@ type Source struct {
 	Image string
 }
 
-// folder returns the directory of the kustomization, relative to the project.
-func (s Source) folder() string { return cmp.Or(s.Kustomization, "config/default") }
+// relative returns the directory of the kustomization, relative to the project.
+func (s Source) relative() string { return cmp.Or(s.Kustomization, "config/default") }
 
 // dir returns the absolute path of the kustomization.
-func (s Source) dir() string { return filepath.Join(s.Dir, filepath.FromSlash(s.folder())) }
+func (s Source) dir() string { return filepath.Join(s.Dir, filepath.FromSlash(s.relative())) }
 
 const buildHint = "choose a directory with a valid kustomization: --kustomize config/default"
 
 // objects returns the objects of the kustomization. contents replaces files on disk.
 func (s Source) objects(contents map[string][]byte) ([]*object, error) {
-	resources, err := kustomize.BuildIn(s.Dir, s.folder(), buildHint, contents)
+	resources, err := kustomize.BuildIn(s.Dir, s.relative(), buildHint, contents)
 	if err != nil {
 		return nil, err
 	}
