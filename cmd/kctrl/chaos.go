@@ -9,7 +9,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/simulate"
 )
 
-// chaosOptions are the flags of chaos.
 type chaosOptions struct {
 	simFlags
 	simulate.ChaosOptions

@@ -21,7 +21,6 @@ func newDeleteCommand(s *streams) *cobra.Command {
 	return cmd
 }
 
-// deletion is a delete command.
 type deletion struct {
 	use, short, long string
 	plan             func(fs.FS, *project.Project, scaffold.DeleteOptions) (*plan.Plan, error)

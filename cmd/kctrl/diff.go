@@ -28,7 +28,6 @@ const (
 	clusterNew = "new"
 )
 
-// diffOptions are the flags of diff.
 type diffOptions struct {
 	output   outputFormat
 	counted  []string
@@ -202,7 +201,6 @@ func (d *diffSides) temporary() (string, error) {
 	return dir, err
 }
 
-// compare loads the sides and compares them.
 func (d *diffSides) compare(ctx context.Context, s *streams, o diffOptions,
 	options diff.Options) (*diff.Report, error) {
 	d.options.Temporary = d.temporary

@@ -14,7 +14,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/witness"
 )
 
-// printDiffText prints a report as text.
 func printDiffText(s *streams, r *diff.Report, classes []change.Class) {
 	for i := range r.Findings {
 		f := &r.Findings[i]

@@ -15,7 +15,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/doctor"
 )
 
-// doctorOptions are the flags of doctor.
 type doctorOptions struct {
 	write  writeOptions
 	fix    bool
@@ -148,7 +147,6 @@ func printDoctorFindings(s *streams, o doctorOptions, found []doctor.Finding) er
 	return errors.Join(errs...)
 }
 
-// goVersion returns the version of the go command.
 func goVersion(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	return strings.TrimSpace(string(out)), err

@@ -145,7 +145,6 @@ var outcomes = map[controlplane.Outcome]string{
 	controlplane.Resumed: "runs again, with its objects,",
 }
 
-// shellQuoted quotes a word for a shell.
 func shellQuoted(word string) string {
 	plain := func(r rune) bool {
 		return strings.ContainsRune("/._-+:@%,", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
@@ -223,7 +222,6 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	return instance.Wait(ctx)
 }
 
-// pipe reports whether r is a pipe.
 func pipe(r io.Reader) bool {
 	file, ok := r.(*os.File)
 	if !ok {

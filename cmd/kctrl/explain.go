@@ -10,7 +10,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// explainOptions are the flags of explain.
 type explainOptions struct {
 	all    bool
 	format outputFormat

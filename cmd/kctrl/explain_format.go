@@ -146,7 +146,6 @@ func markdownMarker(help markers.Help, heading string) string {
 	return out.String()
 }
 
-// codeSpan returns text as code in Markdown.
 func codeSpan(text string) string {
 	if strings.Contains(text, "`") {
 		return "`` " + text + " ``"

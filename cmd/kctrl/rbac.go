@@ -20,7 +20,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// rbacOptions are the flags of rbac.
 type rbacOptions struct {
 	write    writeOptions
 	edit     bool

@@ -21,7 +21,6 @@ func newRenameCommand(s *streams) *cobra.Command {
 	return cmd
 }
 
-// renaming is one rename command.
 type renaming struct {
 	use, short string
 	plan       func(fs.FS, *project.Project, scaffold.RenameOptions) (*plan.Plan, error)

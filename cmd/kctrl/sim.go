@@ -85,7 +85,6 @@ func plansProgress(p controlplane.Progress) func(done, planned int) {
 	}
 }
 
-// simOptions are the options of sim.
 type simOptions struct {
 	simFlags
 	simulate.SimOptions

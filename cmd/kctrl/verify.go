@@ -16,7 +16,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/convention"
 )
 
-// verifyOptions are the flags of verify.
 type verifyOptions struct {
 	output       outputFormat
 	conventions  bool

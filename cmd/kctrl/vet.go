@@ -18,7 +18,6 @@ import (
 	rules "github.com/kctrl-dev/kctrl/vet"
 )
 
-// vetOptions are the flags of vet.
 type vetOptions struct {
 	output   outputFormat
 	fix      bool
@@ -63,7 +62,6 @@ The rules also run with go vet -vettool=$(which kctrl) ./..., and in golangci-li
 	return cmd
 }
 
-// printRules lists the rules.
 func printRules(s *streams, o vetOptions) error {
 	if len(o.patterns) > 0 || o.fix {
 		return usageError("--rules cannot be combined with packages or --fix")
@@ -109,7 +107,6 @@ func runVet(ctx context.Context, s *streams, o vetOptions) error {
 	return printVetted(s, o, result)
 }
 
-// fixVetted applies the suggested fixes.
 func fixVetted(ctx context.Context, s *streams, o vet.Options) error {
 	release, err := begin(ctx, s, s.dir, writes)
 	if err != nil {

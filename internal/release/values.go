@@ -37,7 +37,6 @@ func boolean(value bool) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(value)}
 }
 
-// quoted returns a string node with quotes.
 func quoted(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value, Style: yaml.DoubleQuotedStyle}
 }
@@ -114,7 +113,6 @@ func managerValues(o *object) *yaml.Node {
 	return values
 }
 
-// renderValues returns values.yaml.
 func renderValues(chart string, sections []section) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Values of the chart of %s. kctrl build chart keeps your changes and adds new keys.\n", chart)

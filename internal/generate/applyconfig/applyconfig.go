@@ -171,7 +171,6 @@ func (g *generation) undeclared(dir string) *diagnostic.Error {
 			"k8s.io/apimachinery/pkg/runtime/schema", groupVersion, g.group, g.version))
 }
 
-// files returns all files of a package.
 func (g *generation) files(schema string) ([]artifact.File, error) {
 	var files []artifact.File
 	add := func(name string, f *file, pkg string) error {

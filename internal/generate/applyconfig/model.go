@@ -35,7 +35,6 @@ type generation struct {
 	refs map[typeName]string
 }
 
-// typeName is the qualified name of a type.
 type typeName struct{ pkg, name string }
 
 // apiType is a declared type of the package.
@@ -177,7 +176,6 @@ func (t *apiType) embeds(name string) bool {
 	})
 }
 
-// member is a field of a struct.
 type member struct {
 	name     string
 	typ      types.Type
@@ -355,7 +353,6 @@ func lines(group *ast.CommentGroup) []string {
 	return nil
 }
 
-// withoutMarkers removes the markers from a comment.
 func withoutMarkers(lines []string) []string {
 	var kept []string
 	for _, line := range lines {

@@ -86,7 +86,6 @@ type settings struct {
 	external map[string]string
 }
 
-// settings parses the options.
 func (o Options) settings(in generator.Input) (settings, error) {
 	found := settings{external: map[string]string{}}
 	for _, external := range o.ExternalApplyConfigurations {

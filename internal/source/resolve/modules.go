@@ -223,7 +223,6 @@ func (m *modules) replacement(v module.Version) module.Version {
 	return v
 }
 
-// dirOf returns the directory of a module.
 func (m *modules) dirOf(path string) (moduleDir, error) {
 	if known, ok := m.dirs[path]; ok {
 		return known, nil
