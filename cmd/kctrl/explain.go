@@ -106,12 +106,12 @@ func explainAll(s *streams, o explainOptions, all []markers.Help) error {
 
 // findMarker returns the marker with a full name or with the last part of a name. It ignores arguments after the name.
 func findMarker(registry *markers.Registry, name string) (markers.Help, error) {
-	if known, ok := registry.NameOf(name); ok {
-		help, _ := registry.Help(known)
-		return help, nil
-	}
 	asked, _, _ := strings.Cut(name, "=")
-	if known, ok := registry.Ending(asked); ok {
+	known, ok := registry.NameOf(name)
+	if !ok {
+		known, ok = registry.Ending(asked)
+	}
+	if ok {
 		help, _ := registry.Help(known)
 		return help, nil
 	}
