@@ -82,7 +82,7 @@ func (m memo) restore() (result *Result, known bool, failed error) {
 			result.stdout.Write(file.Content)
 			continue
 		}
-		result.files[filepath.Join(m.dir, filepath.FromSlash(file.Path))] = bytes.NewBuffer(file.Content)
+		result.files[absolute(m.dir, filepath.FromSlash(file.Path))] = bytes.NewBuffer(file.Content)
 	}
 	result.Warnings = errorsOf(entry.Warnings)
 	if known {
@@ -138,15 +138,12 @@ func (m memo) keep(result *Result, inputs source.Inputs) {
 		}
 		entry.Warnings = append(entry.Warnings, lint.Finding{Error: d})
 	}
-	for _, file := range result.Files() {
-		rel, err := filepath.Rel(m.dir, file.Path)
-		if err != nil {
-			return
+	for _, f := range result.generated() {
+		file := incremental.File{Path: f.Path, Content: f.Content}
+		if f.Path == "" {
+			file.Template = standardOutput
 		}
-		entry.Files = append(entry.Files, incremental.File{Path: filepath.ToSlash(rel), Content: file.Content})
-	}
-	if stdout := result.Stdout(); len(stdout) > 0 {
-		entry.Files = append(entry.Files, incremental.File{Template: standardOutput, Content: stdout})
+		entry.Files = append(entry.Files, file)
 	}
 	if m.store.Put(m.key, entry) != nil {
 		return

@@ -64,7 +64,11 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	kept, cached := c.memo(ctx, o)
 	if cached {
 		if result, ok, failed := kept.restore(); ok {
-			o.reportInputs(kept)
+			if o.Inputs != nil {
+				if entry, ok := kept.store.Get(kept.key); ok {
+					o.Inputs(entry.Inputs)
+				}
+			}
 			return result, cmp.Or(ctx.Err(), failed)
 		}
 	}
@@ -87,16 +91,6 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	return result, err
 }
 
-// reportInputs reports the inputs of a cached result.
-func (o Options) reportInputs(kept memo) {
-	if o.Inputs == nil {
-		return
-	}
-	if entry, ok := kept.store.Get(kept.key); ok {
-		o.Inputs(entry.Inputs)
-	}
-}
-
 // run generates with kctrl's loader if possible, and otherwise as controller-gen does.
 func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Result, error) {
 	var err error
@@ -116,7 +110,8 @@ func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Re
 		a.wasThorough = true
 		if result, err = a.thorough(ctx); err != nil {
 			err = explain(err, reason)
-			a.expected = isAmong(diagnostic.All(err), diagnostic.All(reason))
+			known := diagnostic.All(reason)
+			a.expected = !slices.ContainsFunc(diagnostic.All(err), func(err error) bool { return !slices.Contains(known, err) })
 			return nil, err
 		}
 	}
@@ -151,10 +146,6 @@ type attempt struct {
 	wasThorough bool
 	// expected is set if kctrl reported all errors of controller-tools.
 	expected bool
-}
-
-func isAmong(errs, known []error) bool {
-	return !slices.ContainsFunc(errs, func(err error) bool { return !slices.Contains(known, err) })
 }
 
 // warnings returns the problems that do not prevent generation.

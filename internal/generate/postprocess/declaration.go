@@ -84,7 +84,6 @@ func replaceAliases(file string, root *yaml.Node) error {
 	return walk(root)
 }
 
-// selection selects objects.
 type selection struct {
 	kinds, except []selector
 }

@@ -2,7 +2,6 @@ package postprocess
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -195,13 +194,4 @@ func ordered(node *yaml.Node) (any, error) {
 		return value, err
 	}
 	return nil, fmt.Errorf("line %d: an alias", node.Line)
-}
-
-// asJSON returns the object as kubectl stores it in an annotation.
-func asJSON(node *yaml.Node) ([]byte, error) {
-	var value any
-	if err := node.Decode(&value); err != nil {
-		return nil, err
-	}
-	return json.Marshal(value)
 }

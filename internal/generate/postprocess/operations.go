@@ -453,7 +453,11 @@ func readLists(v value, _ yamlnode.Insert) ([]change, error) {
 func readMaxBytes(v value, _ yamlnode.Insert) ([]change, error) {
 	limit, err := v.number()
 	return []change{{value: v, object: func(d *document) (bool, error) {
-		text, err := asJSON(d.object)
+		var object any
+		if err := d.object.Decode(&object); err != nil {
+			return true, err
+		}
+		text, err := json.Marshal(object) // as kubectl stores it in an annotation
 		if err == nil && len(text) > limit {
 			err = v.wrong(fmt.Sprintf("%s has %d bytes as JSON, more than %d", d, len(text), limit),
 				`delete descriptions before, as in {at: "**", delete: description}, or apply it on the side of the server`)

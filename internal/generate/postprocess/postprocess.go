@@ -248,7 +248,6 @@ func (p patch) checkPath(at located, documents []*document) error {
 	return nil
 }
 
-// apply applies a change to the selected documents.
 func (p patch) apply(c change, documents []*document) error {
 	done := false
 	for _, d := range documents {
