@@ -99,8 +99,10 @@ func quoteLike(value string, neighbours []*yaml.Node) string {
 
 // ReplaceNames returns src, a YAML file with any number of documents, with other names. kinds has the new values of
 // apiVersion and kind for objects with certain values. words maps a key of a YAML mapping to the replacements for
-// one-line scalars that are its value or items of its list. All other bytes stay, and a file that is not valid YAML.
-func ReplaceNames(src []byte, kinds map[[2]string][2]string, words map[string]map[string]string) []byte {
+// one-line scalars that are its value or items of its list. plurals maps the group and the plural of a kind to its new
+// plural, for rules of roles and webhooks. All other bytes stay, and a file that is not valid YAML.
+func ReplaceNames(src []byte, kinds map[[2]string][2]string, words map[string]map[string]string,
+	plurals map[[2]string]string) []byte {
 	docs, err := Documents(src)
 	if err != nil {
 		return src
@@ -116,6 +118,15 @@ func ReplaceNames(src []byte, kinds map[[2]string][2]string, words map[string]ma
 	var visit func(key string, node *yaml.Node)
 	visit = func(key string, node *yaml.Node) {
 		if node.Kind == yaml.MappingNode {
+			for _, resource := range elements(yamlnode.Value(node, "resources")) {
+				plural, rest, _ := strings.Cut(resource.Value, "/") // such as guestbooks/status
+				for _, group := range elements(yamlnode.Value(node, "apiGroups")) {
+					if now, found := plurals[[2]string{group.Value, plural}]; found {
+						replace(resource, strings.TrimSuffix(now+"/"+rest, "/"))
+						break
+					}
+				}
+			}
 			for i := 0; i+1 < len(node.Content); i += 2 {
 				visit(node.Content[i].Value, node.Content[i+1])
 			}
@@ -139,6 +150,14 @@ func ReplaceNames(src []byte, kinds map[[2]string][2]string, words map[string]ma
 		visit("", doc)
 	}
 	return Apply(src, list)
+}
+
+// elements returns the elements of a list, which may be nil.
+func elements(list *yaml.Node) []*yaml.Node {
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return list.Content
 }
 
 // newLines returns a file with its line offsets, without parsing it.

@@ -15,12 +15,15 @@ import (
 // names in patches and other manifests that refer to them.
 func (r *Refactoring) rewriteManifests() error {
 	words := r.manifestWords()
-	renames := map[[2]string][2]string{}
+	renames, plurals := map[[2]string][2]string{}, map[[2]string]string{}
 	for i, o := range r.before.Resources {
 		now := r.after.Resources[i]
 		from, to := [2]string{o.APIGroup() + "/" + o.Version, o.Kind}, [2]string{now.APIGroup() + "/" + now.Version, now.Kind}
 		if o.API && from != to {
 			renames[from] = to
+		}
+		if o.API && o.Plural != now.Plural {
+			plurals[[2]string{o.APIGroup(), o.Plural}] = now.Plural
 		}
 	}
 	if len(renames)+len(words) == 0 {
@@ -40,7 +43,7 @@ func (r *Refactoring) rewriteManifests() error {
 		if err != nil || text == nil {
 			return err
 		}
-		if edited := edit.ReplaceNames(text, renames, words); !bytes.Equal(edited, text) {
+		if edited := edit.ReplaceNames(text, renames, words, plurals); !bytes.Equal(edited, text) {
 			return r.plan.Edit(to, edited)
 		}
 		return nil
