@@ -11,9 +11,10 @@ import (
 // Labels are the names of the sides in conflict markers.
 type Labels struct{ Ours, Base, Theirs string }
 
-// Merge returns ours with the changes from base to theirs, line by line, as git merges files. If both sides changed the
-// same lines differently, the result has all three versions with git's conflict markers, and conflicts has the line of
-// each first marker. Merge does not modify its arguments.
+// Merge returns ours with the changes from base to theirs, line by line, as git merges files. Unlike git, it also
+// replaces single lines that ours keeps next to its own changes. If both sides changed the same lines differently, the
+// result has all three versions with git's conflict markers, and conflicts has the line of each first marker. Merge
+// does not modify its arguments.
 func Merge(base, ours, theirs []byte, labels Labels) (merged []byte, conflicts []int) {
 	m := &merge{labels: labels, base: linesOf(base), ours: linesOf(ours), theirs: linesOf(theirs)}
 	toOurs, toTheirs := matches(m.base, m.ours), matches(m.base, m.theirs)
@@ -45,11 +46,14 @@ type merge struct {
 
 // region merges the lines between two lines that match in all three texts.
 func (m *merge) region(base, ours, theirs []string) {
+	lines, replaced := replaceKept(base, ours, theirs)
 	switch {
 	case slices.Equal(base, ours), slices.Equal(ours, theirs):
 		m.out = append(m.out, theirs...)
 	case slices.Equal(base, theirs):
 		m.out = append(m.out, ours...)
+	case replaced:
+		m.out = append(m.out, lines...)
 	default:
 		m.conflicts = append(m.conflicts, len(m.out)+1)
 		m.out = append(m.out, "<<<<<<< "+m.labels.Ours+"\n")
@@ -60,6 +64,25 @@ func (m *merge) region(base, ours, theirs []string) {
 		m.out = append(m.out, whole(theirs)...)
 		m.out = append(m.out, ">>>>>>> "+m.labels.Theirs+"\n")
 	}
+}
+
+// replaceKept returns ours with the lines that theirs replaces one by one. It reports false if theirs adds or removes
+// lines, or if ours does not keep a line that theirs replaces.
+func replaceKept(base, ours, theirs []string) (lines []string, ok bool) {
+	if len(base) != len(theirs) {
+		return nil, false
+	}
+	lines = slices.Clone(ours)
+	for i, at := range matches(base, ours) {
+		switch {
+		case base[i] == theirs[i]:
+		case at < 0:
+			return nil, false
+		default:
+			lines[at] = theirs[i]
+		}
+	}
+	return lines, true
 }
 
 // whole adds a line end to the last line, so that a marker can follow.
