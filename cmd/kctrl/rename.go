@@ -54,7 +54,8 @@ func newRenamingCommand(s *streams, r renaming) *cobra.Command {
 		Use:   r.use,
 		Short: r.short,
 		Long: r.short + `. The command also renames files, and updates Go names, imports, markers,
-manifests and samples. It keeps your edits.
+manifests and samples. It changes strings only in its own files, and in Go files that import a
+Kubernetes API. It keeps your edits.
 
 API servers treat the new name as a new API, and do not move existing objects to it.`,
 		Args: noArgs,
