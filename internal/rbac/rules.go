@@ -261,7 +261,10 @@ func (m *manifests) flags(name string, content, document []byte) {
 				secret = value
 			}
 		}
+		var values []string // of earlier variables, as Kubernetes inserts them
 		for _, variable := range container.Env {
+			variable.Value = strings.NewReplacer(values...).Replace(variable.Value)
+			values = append(values, "$("+variable.Name+")", variable.Value)
 			if strings.HasSuffix(variable.Name, targetsVariable) {
 				targets = append(targets, strings.Split(variable.Value, ",")...)
 			}

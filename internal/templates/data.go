@@ -156,14 +156,15 @@ const (
 	validatingConfiguration = "validating-webhook-configuration"
 )
 
-// Targets are the objects that call the webhooks, in the form of the manager's flag --webhook-targets.
+// Targets are the objects that call the webhooks, in the form of the manager's flag --webhook-targets. Environment
+// variables have the names of the configurations, because kustomize can only replace whole values.
 func (v WebhooksView) Targets() string {
 	var targets []string
-	for _, name := range v.MutatingConfigurations() {
-		targets = append(targets, "mutating/"+name)
+	if v.Mutating {
+		targets = append(targets, "mutating/$(MUTATING_WEBHOOKS)")
 	}
-	for _, name := range v.ValidatingConfigurations() {
-		targets = append(targets, "validating/"+name)
+	if v.Validating {
+		targets = append(targets, "validating/$(VALIDATING_WEBHOOKS)")
 	}
 	for _, name := range v.CRDs {
 		targets = append(targets, "crd/"+name)
@@ -171,21 +172,17 @@ func (v WebhooksView) Targets() string {
 	return strings.Join(targets, ",")
 }
 
-// MutatingConfigurations returns the deployed name of the mutating webhook configuration, if there is one.
-func (v WebhooksView) MutatingConfigurations() []string {
-	return named(v.Mutating, v.Name, mutatingConfiguration)
-}
+// MutatingConfigurations returns the name of the mutating webhook configuration, if there is one.
+func (v WebhooksView) MutatingConfigurations() []string { return named(v.Mutating, mutatingConfiguration) }
 
-// ValidatingConfigurations returns the deployed name of the validating webhook configuration, if there is one.
-func (v WebhooksView) ValidatingConfigurations() []string {
-	return named(v.Validating, v.Name, validatingConfiguration)
-}
+// ValidatingConfigurations returns the name of the validating webhook configuration, if there is one.
+func (v WebhooksView) ValidatingConfigurations() []string { return named(v.Validating, validatingConfiguration) }
 
-func named(is bool, prefix, name string) []string {
+func named(is bool, name string) []string {
 	if !is {
 		return nil
 	}
-	return []string{prefix + "-" + name}
+	return []string{name}
 }
 
 // CRDPattern is a regular expression that matches exactly the names in CRDs.

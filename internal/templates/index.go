@@ -255,6 +255,11 @@ func WebhookConversion() Template[WebhooksView] {
 	return at[WebhooksView]("webhook", "config/components/webhook/conversion.yaml", plan.Generated)
 }
 
+// WebhookReferences returns the configuration of kustomize's names for the component of the webhooks.
+func WebhookReferences() Template[WebhooksView] {
+	return at[WebhooksView]("webhook", "config/components/webhook/references.yaml", plan.Generated)
+}
+
 // WebhookService returns the Service of the webhooks and its kustomization.
 func WebhookService() []Template[WebhooksView] {
 	return []Template[WebhooksView]{

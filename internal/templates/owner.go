@@ -33,7 +33,7 @@ var owners = sync.OnceValue(func() map[string]plan.Owner {
 	for _, list := range Webhooks() {
 		record(all, list...)
 	}
-	record(all, append(WebhookService(), WebhookConversion(), AllowWebhooks())...)
+	record(all, append(WebhookService(), WebhookConversion(), WebhookReferences(), AllowWebhooks())...)
 	record(all, append(append(append(Defaulter(), Validator()...), Policy()...), TestObject())...)
 	record(all, Register())
 	return all

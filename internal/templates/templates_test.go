@@ -52,7 +52,8 @@ func index(t *testing.T) []listed {
 	for _, certificates := range Webhooks() {
 		all = append(all, list(webhooks, certificates...)...)
 	}
-	all = append(all, list(webhooks, append(WebhookService(), AllowWebhooks(), WebhookConversion())...)...)
+	all = append(all, list(webhooks, append(WebhookService(), AllowWebhooks(), WebhookConversion(),
+		WebhookReferences())...)...)
 	all = append(all, list(ChartView{Name: "guestbook", Version: "0.1.0", Prefix: "guestbook",
 		ServiceAccount: "controller-manager", Selector: "a=b"}, Chart()...)...)
 	register := RegisterView{Imports: []Import{{Path: "example.com/guestbook/api"}}, APIs: []string{"api"}}

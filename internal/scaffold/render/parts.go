@@ -116,9 +116,9 @@ func (c *partList) addWebhooks(proj *project.Project) {
 			Listings: []Listing{{layout.WebhookDir, "resources", "manifests.yaml"}},
 		}, nil)
 	}
-	list := templates.Webhooks()[layout.CertificatesOf(proj)]
+	list := append(templates.Webhooks()[layout.CertificatesOf(proj)], templates.WebhookReferences())
 	if len(view.CRDs) > 0 {
-		list = append(list[:len(list):len(list)], templates.WebhookConversion())
+		list = append(list, templates.WebhookConversion())
 	}
 	for _, t := range list {
 		f := File{Path: t.Path(view), ID: t.Source()}
