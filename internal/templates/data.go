@@ -173,10 +173,14 @@ func (v WebhooksView) Targets() string {
 }
 
 // MutatingConfigurations returns the name of the mutating webhook configuration, if there is one.
-func (v WebhooksView) MutatingConfigurations() []string { return named(v.Mutating, mutatingConfiguration) }
+func (v WebhooksView) MutatingConfigurations() []string {
+	return named(v.Mutating, mutatingConfiguration)
+}
 
 // ValidatingConfigurations returns the name of the validating webhook configuration, if there is one.
-func (v WebhooksView) ValidatingConfigurations() []string { return named(v.Validating, validatingConfiguration) }
+func (v WebhooksView) ValidatingConfigurations() []string {
+	return named(v.Validating, validatingConfiguration)
+}
 
 func named(is bool, name string) []string {
 	if !is {
