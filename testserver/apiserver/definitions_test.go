@@ -50,8 +50,8 @@ var quotedWarnings = regexp.MustCompile(`"299 - (?:[^"\\]|\\.)*"`)
 // firstProblem matches the place of the first of several problems.
 var firstProblem = regexp.MustCompile(`(cannot be handled as a Thing: ).*?(json: cannot unmarshal)`)
 
-// undeclared matches the problems of an object with an undeclared field. The real server visits a map's fields in random
-// order and stops at the first undeclared one, so it reports the problems of other fields only sometimes.
+// undeclared matches the problems of an object with an undeclared field. The real server visits the fields of a map in
+// random order and stops at the first undeclared one, so it reports the problems of other fields only sometimes.
 var undeclared = regexp.MustCompile(`(failed to convert (?:new|merged) object[^:"]*: )` +
 	`(?:[^"\\]|\\.)*?field not declared(?:[^"\\]|\\.)*`)
 
