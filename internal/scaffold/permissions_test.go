@@ -176,8 +176,11 @@ func (d *deployed) deployment(t *testing.T, one *unstructured.Unstructured) {
 	}
 	pod := deployment.Spec.Template.Spec
 	d.args = pod.Containers[0].Args
+	var values []string // of earlier variables, which Kubernetes inserts
 	for _, variable := range pod.Containers[0].Env {
-		d.env = append(d.env, variable.Name+"="+variable.Value)
+		value := strings.NewReplacer(values...).Replace(variable.Value)
+		values = append(values, "$("+variable.Name+")", value)
+		d.env = append(d.env, variable.Name+"="+value)
 	}
 	d.namespace = deployment.Namespace
 	d.user = "system:serviceaccount:" + d.namespace + ":" + pod.ServiceAccountName
