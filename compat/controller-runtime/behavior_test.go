@@ -123,7 +123,9 @@ func TestRegistryHasTheMetricsOfGo(t *testing.T) {
 	}
 }
 
-// TestFakeApplyOwnsTheAppliedFields applies different fields of an object with two owners.
+// TestFakeApplyOwnsTheAppliedFields applies different fields of an object with two owners. In the other order, the
+// second apply conflicts, as with controller-runtime's fake client: it applies to the typed object, where the selector
+// of a Deployment is null.
 func TestFakeApplyOwnsTheAppliedFields(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme.Scheme).Build()
 	deployment := func(spec appsv1.DeploymentSpec) *appsv1.Deployment {
@@ -137,12 +139,15 @@ func TestFakeApplyOwnsTheAppliedFields(t *testing.T) {
 		delete(u.Object, "status")
 		return u
 	}
-	for owner, spec := range map[string]map[string]any{
-		"one": {"replicas": int64(2)},
-		"two": {"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}},
+	for _, apply := range []struct {
+		owner string
+		spec  map[string]any
+	}{
+		{"one", map[string]any{"replicas": int64(2)}},
+		{"two", map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}},
 	} {
-		if err := c.Patch(t.Context(), fields(spec), client.Apply, client.FieldOwner(owner)); err != nil {
-			t.Errorf("%s: %v", owner, err)
+		if err := c.Patch(t.Context(), fields(apply.spec), client.Apply, client.FieldOwner(apply.owner)); err != nil {
+			t.Errorf("%s: %v", apply.owner, err)
 		}
 	}
 	got := &appsv1.Deployment{}
