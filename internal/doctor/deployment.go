@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/resmap"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/kustomize"
@@ -34,16 +35,20 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 		return problems(err)
 	}
 	d := &deployment{plan: generated, seen: map[string]bool{}}
-	for _, folder := range []string{"config/default", samplesFolder} {
+	var names []Finding
+	for _, folder := range append([]string{"config/default", samplesFolder}, overlays(generated)...) {
 		if _, exists, err := templated.Kustomization(generated, folder); err != nil || !exists {
 			d.tell(err)
 			continue
 		}
-		if d.visit(folder) {
-			d.tell(build(p.Dir, folder, generated.Overlay(p.Dir)))
+		if !d.visit(folder) {
+			continue
+		}
+		if built, err := build(p.Dir, folder, generated.Overlay(p.Dir)); d.tell(err) {
+			names = append(names, checkNames(folder, built)...)
 		}
 	}
-	found := problems(errors.Join(d.errs...))
+	found := append(problems(errors.Join(d.errs...)), names...)
 	for _, f := range found {
 		reported = append(reported, f.Error)
 	}
@@ -75,9 +80,8 @@ func (p *Project) reportedElsewhere(generated *plan.Plan) ([]*diagnostic.Error, 
 }
 
 // build runs kustomize build for a directory.
-func build(dir, folder string, contents map[string][]byte) error {
-	_, err := kustomize.BuildIn(dir, folder, "kustomize build "+folder+" shows the same", contents)
-	return err
+func build(dir, folder string, contents map[string][]byte) (resmap.ResMap, error) {
+	return kustomize.BuildIn(dir, folder, "kustomize build "+folder+" shows the same", contents)
 }
 
 // NoteUnbuilt adds notes to a plan for the project in dir if config/default or the samples build before the plan but
@@ -92,8 +96,12 @@ func NoteUnbuilt(p *plan.Plan, dir string) {
 		if d := (&deployment{plan: p, seen: map[string]bool{}}); !d.visit(folder) || d.remote {
 			continue
 		}
-		e, failed := errors.AsType[*diagnostic.Error](build(dir, folder, contents))
-		if !failed || build(dir, folder, nil) != nil {
+		_, err := build(dir, folder, contents)
+		e, failed := errors.AsType[*diagnostic.Error](err)
+		if !failed {
+			continue
+		}
+		if _, err := build(dir, folder, nil); err != nil {
 			continue
 		}
 		p.Note(diagnostic.At(e.Pos, "no longer builds: "+e.Message, "change the reference; "+e.Hint))
@@ -142,7 +150,7 @@ func (d *deployment) visit(folder string) (readable bool) {
 	}
 	readable = true
 	for _, doc := range docs {
-		for _, key := range []string{"resources", "components"} {
+		for _, key := range templated.Lists {
 			for _, item := range yamlnode.Items(doc.Content[0], key) {
 				target := path.Join(folder, item.Value)
 				if item.Kind == yaml.ScalarNode && fs.ValidPath(target) && !strings.Contains(item.Value, ":") &&

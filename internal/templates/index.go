@@ -245,8 +245,9 @@ func Webhooks() map[string][]Template[WebhooksView] {
 		return list
 	}
 	return map[string][]Template[WebhooksView]{
-		"self-signed":  of("self-signed", "kustomization.yaml", "manager.yaml", "rights.yaml"),
-		"cert-manager": of("cert-manager", "kustomization.yaml", "manager.yaml", "certificates.yaml", "trust.yaml"),
+		"self-signed": of("self-signed", "kustomization.yaml", "manager.yaml", "rights.yaml"),
+		"cert-manager": of("cert-manager", "kustomization.yaml", "manager.yaml", "certificates.yaml", "trust.yaml",
+			"names/kustomization.yaml", "names/names.yaml"),
 	}
 }
 

@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
@@ -60,9 +61,29 @@ func addListings(p *plan.Plan, added []part) error {
 	}
 	var errs []error
 	for _, list := range lists {
+		if list.List == transformers && !listsComponents(p, list.Folder, items[list]) {
+			continue
+		}
 		errs = append(errs, templated.AddItems(p, list.Folder, list.List, items[list]...))
 	}
 	return errors.Join(errs...)
+}
+
+// transformers is the list for directories that copy names between the objects of the component in their parent
+// directory.
+const transformers = "transformers"
+
+// listsComponents reports whether a kustomization lists the components of transformers. Without the objects of the
+// component, kustomize would fail.
+func listsComponents(p *plan.Plan, folder string, items []string) bool {
+	name, _, err := templated.Kustomization(p, folder)
+	if err != nil {
+		return false // AddItems returned the error for the component
+	}
+	text, err := p.ReadIfExists(name)
+	components := templated.ItemsOf(text, "components")
+	return err == nil && !slices.ContainsFunc(items,
+		func(item string) bool { return !slices.Contains(components, path.Dir(item)) })
 }
 
 // partList collects parts.
@@ -123,7 +144,12 @@ func (c *partList) addWebhooks(proj *project.Project) {
 	for _, t := range list {
 		f := File{Path: t.Path(view), ID: t.Source()}
 		if isKustomization(f.Path) {
-			f.Listings = []Listing{{layout.DefaultDir, "components", "../components/webhook"}}
+			list := "components"
+			if path.Dir(f.Path) != layout.ComponentDir {
+				list = transformers
+			}
+			item := "../" + strings.TrimPrefix(path.Dir(f.Path), "config/")
+			f.Listings = []Listing{{layout.DefaultDir, list, item}}
 		}
 		c.add(f, func(r *Rendering) error { return templated.Render(r.Plan, t, view, true) })
 	}

@@ -139,7 +139,7 @@ func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy t
 	if foreign && s.NamespaceSelector == nil && (kind.NamespacedKind || kind.Kind == "Namespace") {
 		s.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 			Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn,
-			Values: []string{"kube-system", templates.Namespace(kind.ProjectName)},
+			Values: []string{"kube-system", "system"}, // kustomize inserts the namespace for "system"
 		}}}
 	}
 	if patch := compactJSON(s); patch != "{}" {

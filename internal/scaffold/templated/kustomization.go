@@ -259,6 +259,9 @@ func valueOf(node *yaml.Node, keys ...string) string {
 	return ""
 }
 
+// Lists are the lists of files and directories in a kustomization that kctrl adds items to.
+var Lists = []string{"resources", "components", "transformers"}
+
 // ListedFiles returns the files and directories of the project that a kustomization lists.
 func ListedFiles(text []byte, name string) []*yaml.Node {
 	docs, err := edit.Documents(text)
@@ -266,7 +269,7 @@ func ListedFiles(text []byte, name string) []*yaml.Node {
 		return nil
 	}
 	var items []*yaml.Node
-	for _, key := range []string{"resources", "components"} {
+	for _, key := range Lists {
 		if list := yamlnode.Value(docs[0].Content[0], key); list != nil && list.Kind == yaml.SequenceNode {
 			items = append(items, list.Content...)
 		}

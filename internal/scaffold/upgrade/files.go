@@ -222,7 +222,7 @@ func (u *upgrade) listed(name string, there, theirs []byte) ([]byte, error) {
 		return theirs, nil
 	}
 	var err error
-	for _, list := range []string{"resources", "components"} {
+	for _, list := range templated.Lists {
 		at := []string{list}
 		var wanted []string
 		for _, item := range templated.ItemsOf(there, list) {

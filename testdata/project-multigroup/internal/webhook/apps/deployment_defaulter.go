@@ -18,7 +18,7 @@ import (
 // DeploymentDefaulter sets defaults in Deployment objects.
 type DeploymentDefaulter struct{}
 
-// +kubebuilder:webhook:path=/mutate-apps-v1-deployment,mutating=true,failurePolicy=ignore,sideEffects=None,groups="apps",resources=deployments,verbs=create;update,versions=v1,name=default.deployment.v1.apps,admissionReviewVersions=v1,patch=`{"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["kube-system","fleet-operator-system"]}]},"objectSelector":{"matchExpressions":[{"key":"app.kubernetes.io/part-of","operator":"Exists"}]}}`
+// +kubebuilder:webhook:path=/mutate-apps-v1-deployment,mutating=true,failurePolicy=ignore,sideEffects=None,groups="apps",resources=deployments,verbs=create;update,versions=v1,name=default.deployment.v1.apps,admissionReviewVersions=v1,patch=`{"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["kube-system","system"]}]},"objectSelector":{"matchExpressions":[{"key":"app.kubernetes.io/part-of","operator":"Exists"}]}}`
 
 // Default is called for every Deployment of the cluster that the marker selects, before it is validated and stored.
 // Replace the example, which sets a label without a value, with your own defaults.
