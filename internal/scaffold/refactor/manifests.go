@@ -9,12 +9,16 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // rewriteManifests plans changes to the user's manifests in config: new kinds of objects, mainly in samples, and new
 // names in patches and other manifests that refer to them.
 func (r *Refactoring) rewriteManifests() error {
-	words := r.manifestWords()
+	words, err := r.manifestWords()
+	if err != nil {
+		return err
+	}
 	renames, plurals := map[[2]string][2]string{}, map[[2]string]string{}
 	for i, o := range r.before.Resources {
 		now := r.after.Resources[i]
@@ -29,6 +33,16 @@ func (r *Refactoring) rewriteManifests() error {
 	if len(renames)+len(words) == 0 {
 		return nil
 	}
+	return r.manifests(func(name string, text []byte) error {
+		if edited := edit.ReplaceNames(text, renames, words, plurals); !bytes.Equal(edited, text) {
+			return r.plan.Edit(name, edited)
+		}
+		return nil
+	})
+}
+
+// manifests calls a function with the new path and the content of each YAML file in config.
+func (r *Refactoring) manifests(visit func(name string, text []byte) error) error {
 	return fs.WalkDir(r.plan.FS(), "config", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -43,10 +57,7 @@ func (r *Refactoring) rewriteManifests() error {
 		if err != nil || text == nil {
 			return err
 		}
-		if edited := edit.ReplaceNames(text, renames, words, plurals); !bytes.Equal(edited, text) {
-			return r.plan.Edit(to, edited)
-		}
-		return nil
+		return visit(to, text)
 	})
 }
 
@@ -56,10 +67,11 @@ var (
 	groupKeys     = []string{"group", "apiGroup", "apiGroups"}
 	crdKeys       = []string{"name", "resourceNames"}
 	namespaceKeys = []string{"name", "namespace", "namespaces", "matchNames", "values", "kubernetes.io/metadata.name"}
+	objectKeys    = []string{"name", "resourceNames", "serviceAccountName"}
 )
 
 // manifestWords returns the changed names in manifests, by the keys under which they appear.
-func (r *Refactoring) manifestWords() map[string]map[string]string {
+func (r *Refactoring) manifestWords() (map[string]map[string]string, error) {
 	words := map[string]map[string]string{}
 	add := func(keys []string, from, to string) {
 		if from == to {
@@ -79,5 +91,23 @@ func (r *Refactoring) manifestWords() map[string]map[string]string {
 			add(crdKeys, was.Plural+"."+was.APIGroup(), now.Plural+"."+now.APIGroup())
 		}
 	}
-	return words
+	from, to := r.before.Name, r.after.Name
+	add([]string{"app.kubernetes.io/name"}, from, to)
+	if from == to {
+		return words, nil
+	}
+	// Overlays see the names with the prefix of config/default.
+	add([]string{"namePrefix"}, from+"-", to+"-")
+	return words, r.manifests(func(_ string, text []byte) error {
+		docs, err := edit.Documents(text)
+		if err != nil {
+			return nil // the file stays
+		}
+		for _, doc := range docs {
+			if name := yamlnode.Text(doc.Content[0], "metadata", "name"); name != "" {
+				add(objectKeys, from+"-"+name, to+"-"+name)
+			}
+		}
+		return nil
+	})
 }
