@@ -27,11 +27,14 @@ type deletion struct {
 	flags            func(*pflag.FlagSet, *scaffold.DeleteOptions)
 }
 
-// kept is the paragraph about edited files in the help of all delete commands.
+// kept is the end of the help of all delete commands.
 const kept = `
 
 The command keeps files that you edited and the files that they need, and lists them. --force
-deletes them. The command also updates generated files.`
+deletes them. The command also updates generated files.
+
+If a patch or another entry of a kustomization in config needs a deleted object, the command reports
+its line and changes nothing; with --force, it only warns.`
 
 var deletions = []deletion{
 	{
@@ -90,7 +93,7 @@ func newDeletionCommand(s *streams, d deletion) *cobra.Command {
 				if p.plan, err = d.plan(p.fsys, p.Project, opts); err != nil {
 					return err
 				}
-				return p.regenerate(cmd.Context())
+				return p.regenerate(cmd.Context(), opts.Force)
 			})
 		},
 	}
@@ -106,7 +109,7 @@ func newDeletionCommand(s *streams, d deletion) *cobra.Command {
 	if d.flags != nil {
 		d.flags(flags, &opts)
 	}
-	flags.BoolVar(&opts.Force, "force", false, "also delete files that you edited")
+	flags.BoolVar(&opts.Force, "force", false, "also delete files that you edited and objects that kustomizations need")
 	write.addFlags(flags)
 	return cmd
 }

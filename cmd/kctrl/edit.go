@@ -23,6 +23,9 @@ func newEditCommand(s *streams) *cobra.Command {
 your edits. If it must change lines that you edited, it lists the conflicts and writes nothing;
 --force writes both versions of these lines with git's conflict markers.
 
+If a patch or another entry of a kustomization in config no longer applies, the command reports its
+line and changes nothing; with --force, it only warns.
+
 Each flag changes one setting. Boolean flags can revert a setting, such as --multigroup=false.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,6 +80,6 @@ func runEdit(
 		if p.plan, err = scaffold.PlanEdit(p.fsys, p.Project, opts); err != nil {
 			return err
 		}
-		return p.regenerate(ctx)
+		return p.regenerate(ctx, opts.Force)
 	})
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/afero"
 
@@ -99,14 +101,25 @@ func (p *openedProject) generate(ctx context.Context, o generate.Options) error 
 func follows(g generator.Generator) bool { return g.Follows }
 
 // regenerate runs all generators for a command that removes, renames or edits parts of a project, and adds their output
-// to the plan. It also adds notes about packages that no longer build.
-func (p *openedProject) regenerate(ctx context.Context) error {
+// to the plan. It returns errors about kustomizations that would no longer build; with force, it notes them.
+func (p *openedProject) regenerate(ctx context.Context, force bool) error {
 	if err := p.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)}); err != nil {
 		return err
 	}
-	doctor.NoteUnbuilt(p.plan, p.dir)
 	p.next = []string{"make test"}
-	return nil
+	var errs []error
+	notes := p.plan.Notes()
+	for _, e := range doctor.Unbuilt(p.plan, p.dir) {
+		isOfFile := func(note *diagnostic.Error) bool { return note.Pos.Filename == e.Pos.Filename }
+		switch {
+		case !force:
+			e.Hint = "remove or change this first, or use --force to change it afterwards"
+			errs = append(errs, e)
+		case !slices.ContainsFunc(notes, isOfFile): // such as the note of a conflict
+			p.plan.Note(e)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // ofProjects selects the generators that run in kctrl's projects, which are all generators except the ones that only

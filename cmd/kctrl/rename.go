@@ -55,7 +55,8 @@ func newRenamingCommand(s *streams, r renaming) *cobra.Command {
 		Short: r.short,
 		Long: r.short + `. The command also renames files, and updates Go names, imports, markers,
 manifests and samples. It changes strings only in its own files, and in Go files that import a
-Kubernetes API. It keeps your edits.
+Kubernetes API. It keeps your edits. If a patch or another entry of a kustomization in config no
+longer applies, the command reports its line and changes nothing; with --force, it only warns.
 
 API servers treat the new name as a new API, and do not move existing objects to it.`,
 		Args: noArgs,
@@ -66,7 +67,7 @@ API servers treat the new name as a new API, and do not move existing objects to
 				if p.plan, err = r.plan(p.fsys, p.Project, opts); err != nil {
 					return err
 				}
-				return p.regenerate(cmd.Context())
+				return p.regenerate(cmd.Context(), opts.Force)
 			})
 		},
 	}

@@ -1,11 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,7 +47,7 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 		if !d.visit(folder) {
 			continue
 		}
-		if built, err := build(p.Dir, folder, generated.Overlay(p.Dir)); d.tell(err) {
+		if built, err := objects(p.Dir, folder, generated.Overlay(p.Dir)); d.tell(err) {
 			names = append(names, checkNames(folder, built)...)
 		}
 	}
@@ -80,45 +83,200 @@ func (p *Project) reportedElsewhere(generated *plan.Plan) ([]*diagnostic.Error, 
 }
 
 // build runs kustomize build for a directory.
-func build(dir, folder string, contents map[string][]byte) (resmap.ResMap, error) {
+func build(dir, folder string, contents map[string][]byte) error {
+	_, err := objects(dir, folder, contents)
+	return err
+}
+
+// objects is like build, and returns the objects.
+func objects(dir, folder string, contents map[string][]byte) (resmap.ResMap, error) {
 	return kustomize.BuildIn(dir, folder, "kustomize build "+folder+" shows the same", contents)
 }
 
-// NoteUnbuilt adds notes to a plan for the project in dir if config/default or the samples build before the plan but
-// not after it: a user's patch may refer to an object that the plan removes or renames. It skips kustomizations that
-// fetch remote resources.
-func NoteUnbuilt(p *plan.Plan, dir string) {
+// Unbuilt returns an error for each entry of a kustomization in config, such as a patch, that keeps the kustomization
+// from building after the plan, although it built before: it may refer to an object that the plan removes or renames.
+// dir is the directory of the project. Unbuilt skips kustomizations that fetch remote resources.
+func Unbuilt(p *plan.Plan, dir string) []*diagnostic.Error {
+	var found []*diagnostic.Error
 	contents := p.Overlay(dir)
-	for _, folder := range []string{"config/default", samplesFolder} {
-		if _, exists, err := templated.Kustomization(p, folder); err != nil || !exists {
+	_ = fs.WalkDir(p.FS(), "config", func(folder string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() { // an unreadable directory cannot become worse
+			return nil
+		}
+		name, exists, err := templated.Kustomization(p, folder)
+		before := &deployment{plan: plan.New(p.FS()), seen: map[string]bool{}}
+		if err != nil || !exists || isComponent(p, name) || !before.visit(folder) || before.remote {
+			return nil
+		}
+		after := &deployment{plan: p, seen: map[string]bool{}}
+		readable := after.visit(folder)
+		if after.remote || readable && build(dir, folder, contents) == nil || build(dir, folder, nil) != nil {
+			return nil
+		}
+		errs := after.errs
+		if readable {
+			errs = after.unbuilt(dir, folder, contents)
+		}
+		for _, err := range errs {
+			e, _ := errors.AsType[*diagnostic.Error](err)
+			if e != nil && !slices.ContainsFunc(found, func(o *diagnostic.Error) bool { return o.Pos == e.Pos }) {
+				e.Hint = "remove or change this"
+				found = append(found, e)
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+// isComponent reports whether a kustomization is a component, which builds only as a part of other kustomizations.
+func isComponent(p *plan.Plan, name string) bool {
+	text, err := p.Read(name)
+	if err != nil {
+		return false
+	}
+	docs, err := edit.Documents(text)
+	return err == nil && len(docs) == 1 && yamlnode.Text(docs[0].Content[0], "kind") == "Component"
+}
+
+// unbuilt returns the errors of a kustomization that does not build. It removes all entries that can refer to objects
+// from the visited kustomizations, and then adds those again with which the directory builds.
+func (d *deployment) unbuilt(dir, folder string, contents map[string][]byte) []error {
+	trial := newTrial(d, dir, contents)
+	if failure, ok := errors.AsType[*diagnostic.Error](build(dir, folder, trial.contents)); ok {
+		return []error{diagnostic.At(failure.Pos, "does not build after this command: "+innermost(failure.Message), "")}
+	}
+	waiting := trial.removed
+	for added := true; added; { // an entry can refer to an object of a later one, such as a generator
+		added = false
+		waiting = slices.DeleteFunc(waiting, func(e *reference) bool {
+			trial.set(e, true)
+			builds := build(dir, folder, trial.contents) == nil
+			trial.set(e, builds)
+			added = added || builds
+			return builds
+		})
+	}
+	var errs []error
+	for _, e := range waiting {
+		trial.set(e, true)
+		if failure, ok := errors.AsType[*diagnostic.Error](build(dir, folder, trial.contents)); ok {
+			errs = append(errs, diagnostic.At(edit.Position(e.kustomization, e.node),
+				e.subject()+" does not apply after this command: "+innermost(failure.Message), ""))
+		}
+		trial.set(e, false)
+	}
+	return errs
+}
+
+// innermost returns the part of an error of kustomize that follows the chain of directories, without repetitions.
+func innermost(message string) string {
+	if at := strings.LastIndex(message, "recursed accumulation of path "); at >= 0 {
+		if _, after, found := strings.Cut(message[at:], "': "); found {
+			message = after
+		}
+	}
+	message, _, _ = strings.Cut(message, ": no matches for Id ")
+	return message
+}
+
+// reference is an entry of a list in a kustomization, such as a patch, that can refer to objects.
+type reference struct {
+	kustomization string
+	list, node    *yaml.Node
+}
+
+// subject returns the name of the reference in messages.
+func (e *reference) subject() string {
+	if file := cmp.Or(e.node.Value, yamlnode.Text(e.node, "path")); file != "" && !strings.Contains(file, "\n") {
+		return file
+	}
+	return "the entry"
+}
+
+// trial is a copy of kustomizations without some references.
+type trial struct {
+	dir string
+	// contents has the plan's files, with the copies of the kustomizations, by absolute path.
+	contents map[string][]byte
+	docs     map[string]*yaml.Node
+	removed  []*reference
+}
+
+// newTrial returns a trial without the references of all visited kustomizations.
+func newTrial(d *deployment, dir string, contents map[string][]byte) *trial {
+	t := &trial{dir: dir, contents: maps.Clone(contents), docs: map[string]*yaml.Node{}}
+	for _, folder := range slices.Sorted(maps.Keys(d.seen)) {
+		name, exists, err := templated.Kustomization(d.plan, folder)
+		if err != nil || !exists {
 			continue
 		}
-		if d := (&deployment{plan: p, seen: map[string]bool{}}); !d.visit(folder) || d.remote {
+		text, err := d.plan.Read(name)
+		if err != nil {
 			continue
 		}
-		_, err := build(dir, folder, contents)
-		e, failed := errors.AsType[*diagnostic.Error](err)
-		if !failed {
+		docs, err := edit.Documents(text)
+		if err != nil || len(docs) != 1 || docs[0].Content[0].Kind != yaml.MappingNode {
 			continue
 		}
-		if _, err := build(dir, folder, nil); err != nil {
-			continue
+		t.docs[name] = docs[0]
+		pairs := docs[0].Content[0].Content
+		for i := 0; i < len(pairs)-1; i += 2 {
+			list := pairs[i+1]
+			if list.Kind != yaml.SequenceNode || slices.Contains(listsOfFiles, pairs[i].Value) {
+				continue
+			}
+			for _, node := range list.Content {
+				t.removed = append(t.removed, &reference{name, list, node})
+			}
+			list.Content = nil
 		}
-		p.Note(diagnostic.At(e.Pos, "no longer builds: "+e.Message, "change the reference; "+e.Hint))
+		t.write(name)
+	}
+	return t
+}
+
+// set adds a reference to its list, or removes it.
+func (t *trial) set(e *reference, listed bool) {
+	switch at := slices.Index(e.list.Content, e.node); {
+	case listed && at < 0:
+		e.list.Content = append(e.list.Content, e.node)
+	case !listed && at >= 0:
+		e.list.Content = slices.Delete(slices.Clone(e.list.Content), at, at+1)
+	}
+	t.write(e.kustomization)
+}
+
+// write sets the content of a kustomization to its document. A document that was parsed can be marshaled.
+func (t *trial) write(name string) {
+	if text, err := yaml.Marshal(t.docs[name]); err == nil {
+		t.contents[filepath.Join(t.dir, filepath.FromSlash(name))] = text
 	}
 }
+
+// listsOfFiles are the lists of a kustomization whose entries do not refer to objects.
+var listsOfFiles = []string{"resources", "components"}
 
 // deployment visits the files and directories that kustomizations list, each once.
 type deployment struct {
 	plan *plan.Plan
 	seen map[string]bool // by directory or file: kustomize can read it
-	// remote reports whether a kustomization lists a remote resource.
+	// remote reports whether a kustomization has a remote entry.
 	remote bool
 	errs   []error
 }
 
 // remote matches resources that kustomize fetches.
 var remote = regexp.MustCompile(`://|[?]ref=|git@`)
+
+// fetches reports whether an entry of a kustomization is remote.
+func fetches(kustomization *yaml.Node) bool {
+	return slices.ContainsFunc(kustomization.Content, func(list *yaml.Node) bool {
+		return list.Kind == yaml.SequenceNode && slices.ContainsFunc(list.Content, func(item *yaml.Node) bool {
+			return remote.MatchString(cmp.Or(item.Value, yamlnode.Text(item, "path")))
+		})
+	})
+}
 
 func (d *deployment) tell(err error) bool {
 	if err != nil {
@@ -143,13 +301,13 @@ func (d *deployment) visit(folder string) (readable bool) {
 	if !d.tell(err) {
 		return false
 	}
-	d.remote = d.remote || remote.Match(text)
 	docs, err := edit.Documents(text)
 	if err != nil {
 		return d.tell(diagnostic.YAML(name, text, err, "repair it"))
 	}
 	readable = true
 	for _, doc := range docs {
+		d.remote = d.remote || fetches(doc.Content[0])
 		for _, key := range templated.Lists {
 			for _, item := range yamlnode.Items(doc.Content[0], key) {
 				target := path.Join(folder, item.Value)

@@ -276,9 +276,9 @@ func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 	}
 }
 
-// TestNoteUnbuilt expects a note if a plan removes an object that a user's patch changes. It expects no note for
-// another plan, or for a project that did not build before.
-func TestNoteUnbuilt(t *testing.T) {
+// TestUnbuilt expects an error if a plan removes an object that a user's patch changes. It expects none for another
+// plan, or for a project that did not build before.
+func TestUnbuilt(t *testing.T) {
 	p := goldenProject(t)
 	edit(t, p, "config/default/kustomization.yaml", "resources:", "patches:\n  - path: mine.yaml\nresources:")
 	edit(t, p, "config/default/mine.yaml", "", "apiVersion: v1\nkind: Service\nmetadata: {name: "+
@@ -293,21 +293,25 @@ func TestNoteUnbuilt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		doctor.NoteUnbuilt(planned, p.Dir)
-		return planned.Notes()
+		return doctor.Unbuilt(planned, p.Dir)
 	}
 	if notes := noted("name: ", "name: mine-"); len(notes) != 1 ||
-		!strings.HasPrefix(notes[0].Error(), "config/default: no longer builds: no resource matches ") {
-		t.Errorf("got %v, want a note of config/default", notes)
+		!strings.HasPrefix(notes[0].Error(), "config/default/kustomization.yaml:18:5: mine.yaml does not apply "+
+			"after this command: no resource matches ") {
+		t.Errorf("got %v, want an error of the patch", notes)
 	}
 	if notes := noted("# as in mine.yaml", ""); len(notes) != 0 {
 		t.Errorf("got %v, want none", notes)
 	}
 	edit(t, p, "config/default/kustomization.yaml", "patches:", "# from https://example.com\npatches:")
-	if notes := noted("name: ", "name: mine-"); len(notes) != 0 {
-		t.Errorf("got %v, although kustomize may have had to ask others", notes)
+	if notes := noted("name: ", "name: mine-"); len(notes) != 1 {
+		t.Errorf("got %v, want an error in spite of a comment with a URL", notes)
 	}
-	edit(t, p, "config/default/kustomization.yaml", "# from https://example.com\n", "")
+	edit(t, p, "config/default/kustomization.yaml", "resources:", "resources:\n  - https://example.com")
+	if notes := noted("name: ", "name: mine-"); len(notes) != 0 {
+		t.Errorf("got %v, although kustomize fetches a resource", notes)
+	}
+	edit(t, p, "config/default/kustomization.yaml", "  - https://example.com\n", "")
 	edit(t, p, "config/default/mine.yaml", "name: ", "name: other-")
 	if notes := noted("name: ", "name: mine-"); len(notes) != 0 {
 		t.Errorf("got %v of what has not been built before", notes)
