@@ -112,7 +112,7 @@ func (f GoFile) snippet(call *ast.CallExpr, expr string) string {
 func (f GoFile) missingCall(importPath, funcName, snippet string) error {
 	at, where := f.File.Name.Pos(), "in the file"
 	if i := slices.IndexFunc(f.File.Imports, func(s *ast.ImportSpec) bool {
-		return importPathOf(
+		return ImportPath(
 			s) == importPath
 	}); i >= 0 {
 		at = f.File.Imports[i].Pos()

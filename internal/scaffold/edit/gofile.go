@@ -167,6 +167,7 @@ func packageName(importPath string) string {
 	return base
 }
 
-func importPathOf(spec *ast.ImportSpec) string {
+// ImportPath returns the path of an import.
+func ImportPath(spec *ast.ImportSpec) string {
 	return strings.Trim(spec.Path.Value, "\"`")
 }

@@ -2,10 +2,12 @@ package gosource
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
 	"go/build"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
@@ -21,10 +23,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"golang.org/x/mod/modfile"
 )
 
 // GoSource is a Go file of a project.
-type GoSource struct{ edit.GoFile }
+type GoSource struct {
+	edit.GoFile
+	// Packages has the names of packages of the project, by import path. The name can differ from the directory's.
+	Packages map[string]string
+}
 
 // GoPackage identifies a package of a project by directory. External marks test packages with the suffix _test.
 type GoPackage struct {
@@ -67,6 +74,15 @@ func GoSources(p *plan.Plan, proj *project.Project) ([]GoSource, error) {
 
 // ReadFiles returns the Go files of a package, on disk and planned, except tests, ordered by name.
 func ReadFiles(p *plan.Plan, folder string) ([]GoSource, error) {
+	names, err := packageFiles(p, folder)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(p, names)
+}
+
+// packageFiles returns the paths of the Go files of a package, on disk and planned, except tests, sorted.
+func packageFiles(p *plan.Plan, folder string) ([]string, error) {
 	names, err := fs.Glob(p.FS(), path.Join(folder, "*.go"))
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", folder, err)
@@ -78,7 +94,7 @@ func ReadFiles(p *plan.Plan, folder string) ([]GoSource, error) {
 	}
 	slices.Sort(names)
 	names = slices.DeleteFunc(names, func(name string) bool { return !IsPackageFile(name) })
-	return readAll(p, slices.Compact(names))
+	return slices.Compact(names), nil
 }
 
 // readAll parses those of the named files that exist.
@@ -94,7 +110,52 @@ func readAll(p *plan.Plan, names []string) ([]GoSource, error) {
 			sources = append(sources, s)
 		}
 	}
-	return sources, nil
+	return sources, namePackages(p, sources)
+}
+
+// namePackages sets the names of the project's packages that the sources import without a local name.
+func namePackages(p *plan.Plan, sources []GoSource) error {
+	module, err := p.ReadIfExists(layout.GoModFile)
+	if err != nil {
+		return err
+	}
+	names := map[string]string{}
+	for i, s := range sources {
+		sources[i].Packages = names
+		if s.File == nil {
+			continue
+		}
+		for _, spec := range s.File.Imports {
+			importPath := edit.ImportPath(spec)
+			folder, inside := layout.DirOf(modfile.ModulePath(module), importPath)
+			if _, known := names[importPath]; !inside || known || spec.Name != nil {
+				continue
+			}
+			if names[importPath], err = packageName(p, folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// packageName returns the name of the package in a directory, or "" if the directory has none.
+func packageName(p *plan.Plan, folder string) (string, error) {
+	files, err := packageFiles(p, folder)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range files {
+		text, err := p.ReadIfExists(name)
+		if err != nil {
+			return "", err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.PackageClauseOnly)
+		if err == nil && text != nil && file.Name.Name != "main" { // main has a build constraint
+			return file.Name.Name, nil
+		}
+	}
+	return "", nil
 }
 
 // GoFilesOf returns the sorted paths of the Go files below a directory that exist after the plan is applied. It skips
@@ -149,8 +210,8 @@ func (s GoSource) Declares() []GoName {
 func (s GoSource) Imports() map[string]string {
 	byName := map[string]string{}
 	for _, spec := range s.File.Imports {
-		importPath := strings.Trim(spec.Path.Value, "\"`")
-		name := path.Base(importPath)
+		importPath := edit.ImportPath(spec)
+		name := cmp.Or(s.Packages[importPath], path.Base(importPath))
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
@@ -163,7 +224,7 @@ func (s GoSource) Imports() map[string]string {
 func (s GoSource) DotImports(repo string) []GoPackage {
 	var found []GoPackage
 	for _, spec := range s.File.Imports {
-		folder, inside := layout.DirOf(repo, strings.Trim(spec.Path.Value, "\"`"))
+		folder, inside := layout.DirOf(repo, edit.ImportPath(spec))
 		if inside && spec.Name != nil && spec.Name.Name == "." {
 			found = append(found, GoPackage{Folder: folder})
 		}
@@ -265,7 +326,7 @@ func (importsNothing) Import(string) (*types.Package, error) { return nil, errNo
 // ParseSource parses a Go file, and reports whether it succeeded.
 func ParseSource(name string, text []byte) (GoSource, bool) {
 	f, err := edit.ParseGo(name, text)
-	return GoSource{f}, err == nil
+	return GoSource{GoFile: f}, err == nil
 }
 
 // IsBuilt reports whether the build constraints of a file include it in its package.

@@ -75,6 +75,9 @@ func (r *Refactoring) Rewrite(name string, text []byte) ([]byte, error) {
 	if !ok {
 		return text, nil
 	}
+	if len(r.sources) > 0 {
+		s.Packages = r.sources[0].Packages // which all sources share
+	}
 	var changes []edit.Splice
 	for _, spec := range s.File.Imports {
 		old, _ := strconv.Unquote(spec.Path.Value)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"path"
+	"go/types"
 	"slices"
 	"strings"
 
@@ -17,6 +17,8 @@ import (
 type maker struct {
 	name string
 	pos  token.Position
+	// result is the type in the source, such as controller.GuestbookReconciler.
+	result string
 	// args are the arguments that register passes, and other reports whether the function has another parameter.
 	args  []string
 	other bool
@@ -58,6 +60,7 @@ func (m makers) add(s gosource.GoSource) {
 			}
 		}
 		if name := s.Qualified(star.X); name != "" {
+			made.result = types.ExprString(star.X)
 			m[name] = append(m[name], made)
 		}
 	}
@@ -80,8 +83,8 @@ func (m makers) setup(importPath, name string, alias func() string) (expr string
 	case one.other || len(one.args) > 1:
 		return "", false, diagnostic.At(one.pos,
 			fmt.Sprintf("%s makes a %s, and register can pass it a controller.Manager only", one.name, name),
-			fmt.Sprintf("write func %s() *%s.%s, or with the parameter m controller.Manager; flags and all else can "+
-				"be variables of package main", one.name, path.Base(importPath), name))
+			fmt.Sprintf("write func %s() *%s, or with the parameter m controller.Manager; flags and all else can "+
+				"be variables of package main", one.name, one.result))
 	}
 	call := one.name + "(" + strings.Join(one.args, ", ") + ")"
 	if one.fails {
