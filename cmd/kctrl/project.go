@@ -104,7 +104,7 @@ func follows(g generator.Generator) bool { return g.Follows }
 // to the plan. It returns errors about kustomizations that would no longer build; with force, it notes them.
 func (p *openedProject) regenerate(ctx context.Context, force bool) error {
 	if err := p.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)}); err != nil {
-		return err
+		return p.onDisk(ctx, err)
 	}
 	p.next = []string{"make test"}
 	var errs []error
@@ -117,6 +117,31 @@ func (p *openedProject) regenerate(ctx context.Context, force bool) error {
 			errs = append(errs, e)
 		case !slices.ContainsFunc(notes, isOfFile): // such as the note of a conflict
 			p.plan.Note(e)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// onDisk returns the errors of the generators for the project on disk, if the generators already fail there. Otherwise it
+// returns err with the paths that files have on disk.
+func (p *openedProject) onDisk(ctx context.Context, err error) error {
+	before, failure := project.Load(p.fsys)
+	current := openedProject{Project: before, fsys: p.fsys, dir: p.dir}
+	if failure == nil {
+		failure = current.startPlan()
+	}
+	if failure == nil {
+		failure = current.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)})
+	}
+	if failure != nil {
+		return failure
+	}
+	errs := diagnostic.All(err)
+	for i, one := range errs {
+		if e, ok := errors.AsType[*diagnostic.Error](one); ok {
+			moved := *e
+			moved.Pos.Filename = p.plan.Origin(e.Pos.Filename)
+			errs[i] = &moved
 		}
 	}
 	return errors.Join(errs...)

@@ -226,12 +226,10 @@ func (p *Program) parsePackage(f source.Dir) (*Package, []error) {
 			pkg.cgo[name] = true
 			pkg.ofC = append(pkg.ofC, withoutC(file)...)
 		}
-		if len(syntax) > 0 && file.Name.Name != syntax[0].Name.Name {
-			errs = append(errs, severalPackages(root, fset, syntax[0], file))
-		}
 		syntax = append(syntax, file)
 		pkg.files = append(pkg.files, name)
 	}
+	errs = append(errs, severalPackages(root, fset, syntax)...)
 	if len(errs) > 0 || len(syntax) == 0 {
 		return nil, errs
 	}
@@ -251,15 +249,34 @@ func importsC(file *ast.File) bool {
 	return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return mentionsC(spec) })
 }
 
-// severalPackages returns the error for a file whose package differs from the package of the first file in its
-// directory.
-func severalPackages(root string, fset *token.FileSet, first, file *ast.File) error {
-	return &diagnostic.Error{
-		Pos: diagnostic.Relative(root, fset.Position(file.Name.Pos())),
-		Message: fmt.Sprintf("package %s, and %s in the same directory is package %s", file.Name.Name,
-			filepath.Base(fset.Position(first.Pos()).Filename), first.Name.Name),
-		Hint: "give both the same package, or move one of them to its own directory",
+// severalPackages returns an error for each file in a directory whose package differs from that of most files.
+func severalPackages(root string, fset *token.FileSet, syntax []*ast.File) []error {
+	count := map[string]int{}
+	for _, file := range syntax {
+		count[file.Name.Name]++
 	}
+	if len(count) < 2 {
+		return nil
+	}
+	usual := syntax[0] // the first file of the most common package
+	for _, file := range syntax {
+		if count[file.Name.Name] > count[usual.Name.Name] {
+			usual = file
+		}
+	}
+	var errs []error
+	for _, file := range syntax {
+		if file.Name.Name == usual.Name.Name {
+			continue
+		}
+		errs = append(errs, &diagnostic.Error{
+			Pos: diagnostic.Relative(root, fset.Position(file.Name.Pos())),
+			Message: fmt.Sprintf("package %s, and %s in the same directory is package %s", file.Name.Name,
+				filepath.Base(fset.Position(usual.Pos()).Filename), usual.Name.Name),
+			Hint: "give both the same package, or move one of them to its own directory",
+		})
+	}
+	return errs
 }
 
 // syntaxError returns the first syntax error of a file. Later errors of the parser are usually caused by it.

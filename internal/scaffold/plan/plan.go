@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"go/token"
@@ -45,6 +46,7 @@ type planned struct {
 	after    []byte      // planned content, nil iff the file should not exist
 	mode     fs.FileMode // current permissions, or the permissions of a new file
 	template string
+	from     string // path on disk of a file that Move has moved here, or ""
 }
 
 // New returns an empty plan for the project in fsys. It never writes to fsys.
@@ -136,8 +138,18 @@ func (p *Plan) Move(from, to string) error {
 		target.mode = state.mode
 	}
 	target.template = state.template
+	target.from = cmp.Or(state.from, from)
 	p.put(to, target, state.after)
 	return nil
+}
+
+// Origin returns the path on disk of a file that the plan moves to the given path. For other files, it returns the path
+// unchanged.
+func (p *Plan) Origin(path string) string {
+	if f := p.files[path]; f != nil && f.from != "" {
+		return f.from
+	}
+	return path
 }
 
 func (p *Plan) put(path string, state planned, content []byte) {
