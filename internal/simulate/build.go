@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
@@ -57,7 +58,7 @@ func init() { program.SetRules(rules.Rules()) }
 func (p *project) build(
 	ctx context.Context, progress controlplane.Progress, source, work string, debug bool,
 ) (string, error) {
-	mod, sum, err := p.modules(source)
+	mod, sum, err := p.modules(ctx, source)
 	if err != nil {
 		return "", err
 	}
@@ -121,8 +122,9 @@ func noGoCommand(err error) error {
 	}
 }
 
-// modules returns go.mod and go.sum for the program. They have the requirements of the project and of the test server.
-func (p *project) modules(source string) (mod, sum []byte, err error) {
+// modules returns go.mod and go.sum for the program. They have the requirements of the project, of its workspace and of
+// the test server.
+func (p *project) modules(ctx context.Context, source string) (mod, sum []byte, err error) {
 	ours, err := readMod(filepath.Join(source, "go.mod"))
 	if err != nil {
 		return nil, nil, err
@@ -146,6 +148,10 @@ func (p *project) modules(source string) (mod, sum []byte, err error) {
 		}
 		required = slices.Concat(required, more.Require)
 	}
+	sums, err := useWorkspace(ctx, theirs, p.dir, sources)
+	if err != nil {
+		return nil, nil, err
+	}
 	if err := errors.Join(require(theirs, required), replace(theirs, sources)); err != nil {
 		return nil, nil, err
 	}
@@ -155,13 +161,85 @@ func (p *project) modules(source string) (mod, sum []byte, err error) {
 		return nil, nil, err
 	}
 	for _, directory := range directories {
-		content, err := os.ReadFile(filepath.Join(directory, "go.sum"))
+		sums = append(sums, filepath.Join(directory, "go.sum"))
+	}
+	for _, file := range sums {
+		content, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
 		}
 		sum = append(append(sum, content...), '\n')
 	}
 	return mod, sum, nil
+}
+
+// useWorkspace adds the modules and replacements of the workspace that the go command uses in dir, if any, to a go.mod.
+// The build uses no workspace, because it has further modules. Modules in sources have other directories. useWorkspace
+// returns the files with checksums of the workspace.
+func useWorkspace(ctx context.Context, file *modfile.File, dir string, sources map[string]string) ([]string, error) {
+	out, err := gocommand.Output(ctx, dir, "env", "GOWORK")
+	name := strings.TrimSpace(out)
+	if err != nil || name == "" || name == "off" {
+		return nil, err
+	}
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return nil, diagnostic.AtFile(name, "cannot read", err)
+	}
+	work, err := modfile.ParseWork(name, content, nil)
+	if err != nil {
+		return nil, err
+	}
+	sums := []string{name + ".sum"}
+	isReplaced := func(all []*modfile.Replace) func(string) bool {
+		return func(path string) bool {
+			return slices.ContainsFunc(all, func(r *modfile.Replace) bool { return r.Old.Path == path })
+		}
+	}
+	err = errors.Join(dropReplaces(file, isReplaced(work.Replace)), addReplaces(file, filepath.Dir(name), work.Replace))
+	if err != nil {
+		return nil, err
+	}
+	for _, use := range work.Use {
+		module := absolute(filepath.Dir(name), use.Path)
+		used, err := readMod(filepath.Join(module, "go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		path := used.Module.Mod.Path
+		if path == file.Module.Mod.Path || sources[path] != "" {
+			continue
+		}
+		sources[path] = module
+		sums = append(sums, filepath.Join(module, "go.sum"))
+		known := isReplaced(file.Replace)
+		more := slices.DeleteFunc(used.Replace, func(r *modfile.Replace) bool { return known(r.Old.Path) })
+		if err := addReplaces(file, module, more); err != nil {
+			return nil, err
+		}
+	}
+	return sums, nil
+}
+
+// addReplaces adds replace directives whose paths are relative to dir.
+func addReplaces(file *modfile.File, dir string, all []*modfile.Replace) error {
+	for _, r := range all {
+		to := r.New.Path
+		if r.New.Version == "" {
+			to = absolute(dir, to)
+		}
+		if err := file.AddReplace(r.Old.Path, r.Old.Version, to, r.New.Version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func absolute(dir, path string) string {
+	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 // checkControllerRuntime returns an error if a module requires a controller-runtime release that kctrl does not
@@ -201,16 +279,24 @@ func require(file *modfile.File, all []*modfile.Require) error {
 
 // replace adds replace directives that map modules to directories, and drops existing directives for these modules.
 func replace(file *modfile.File, directories map[string]string) error {
-	for _, r := range slices.Clone(file.Replace) {
-		if directories[r.Old.Path] != "" {
-			if err := file.DropReplace(r.Old.Path, r.Old.Version); err != nil {
-				return err
-			}
-		}
+	if err := dropReplaces(file, func(path string) bool { return directories[path] != "" }); err != nil {
+		return err
 	}
 	for _, module := range slices.Sorted(maps.Keys(directories)) {
 		if err := file.AddReplace(module, "", directories[module], ""); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// dropReplaces removes the replace directives of some modules.
+func dropReplaces(file *modfile.File, some func(path string) bool) error {
+	for _, r := range slices.Clone(file.Replace) {
+		if some(r.Old.Path) {
+			if err := file.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
