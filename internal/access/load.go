@@ -75,7 +75,7 @@ func load(ctx context.Context, cfg Config) (*program, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, listError(err)
+		return nil, diagnostic.GoList(err)
 	}
 	wanted := slices.Concat(patterns, libraries(graph))
 	config := &packages.Config{Context: ctx, Mode: typesMode, Dir: cfg.Dir, Fset: p.fset}
@@ -84,7 +84,7 @@ func load(ctx context.Context, cfg Config) (*program, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, listError(err)
+		return nil, diagnostic.GoList(err)
 	}
 	inPatterns := map[string]bool{}
 	for _, pkg := range graph {
@@ -107,17 +107,6 @@ func load(ctx context.Context, cfg Config) (*program, error) {
 		}
 	}
 	return p, nil
-}
-
-func listError(err error) error {
-	text, modules, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
-	text = strings.TrimPrefix(text, "err: exit status 1: stderr: go: ")
-	hint := "run go build ./... and repair what it reports"
-	if strings.Contains(text, "inconsistent vendoring") {
-		first, _, _ := strings.Cut(strings.TrimSpace(modules), "\n")
-		text, hint = "inconsistent vendoring: "+first, "run go mod vendor"
-	}
-	return &diagnostic.Error{Message: "cannot load the Go packages: " + text, Hint: hint, Cause: err}
 }
 
 // isFramework reports whether the analysis recognizes the functions of a package by name.

@@ -298,16 +298,13 @@ func (p *Program) listError(ctx context.Context, dir string, err error) error {
 	if m := loaderPrefix.FindStringSubmatch(text); m != nil {
 		dir, text = m[1], text[len(m[0]):]
 	}
-	if before, printed, ok := strings.Cut(text, "stderr: "); ok {
-		text = cmp.Or(strings.TrimSpace(printed), strings.TrimSuffix(strings.TrimSpace(before), ":"))
-	}
+	text = diagnostic.GoOutput(text)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case strings.Contains(text, exec.ErrNotFound.Error()):
 		return noGoCommand(err)
 	}
-	text = withoutHeading(text)
 	if d := p.fileProblem(dir, text, err); d != nil {
 		return d
 	}
@@ -345,19 +342,6 @@ func (p *Program) fileProblem(dir, text string, cause error) *diagnostic.Error {
 	return d
 }
 
-// toUpdate separates the problem from the command that fixes it in the output of the go command.
-const toUpdate = "; to update it:"
-
-// withoutHeading removes a first line such as "go: errors parsing go.mod:", which precedes the problem. It keeps the
-// first line if the next line is a command that the user should run.
-func withoutHeading(text string) string {
-	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ":") &&
-		!strings.HasSuffix(first, toUpdate) {
-		return rest
-	}
-	return text
-}
-
 // fileHint returns the hint for a file that the go command cannot parse.
 func fileHint(name, message string) string {
 	for _, conflict := range []string{"<<<<<<<", "=======", ">>>>>>>"} {
@@ -376,19 +360,12 @@ var missingPackage = regexp.MustCompile(`no required module provides package ([^
 // listProblem returns the message and the hint for an error of the go command. The first line of the error contains the
 // cause, and the other lines contain the chain of imports to it.
 func (p *Program) listProblem(text string) (message, hint string) {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	first, _, _ = strings.Cut(first, "; to add")
-	first = strings.TrimSuffix(first, toUpdate)
-	message = diagnostic.OneLine(strings.TrimSuffix(strings.TrimPrefix(first, "go: "), ":"))
 	if m := missingPackage.FindStringSubmatch(text); m != nil {
 		if message, hint, ok := p.missingOwn(m[1]); ok {
 			return message, hint
 		}
 	}
-	if strings.Contains(text, "does not contain main module") {
-		message = "no go.mod file: this is not a Go module"
-	}
-	return message, diagnostic.GoHint(text)
+	return diagnostic.GoProblem(text)
 }
 
 // missingOwn returns a message and a hint that explain why the go command does not find a package in a loaded module.

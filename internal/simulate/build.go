@@ -107,9 +107,10 @@ func compileError(ctx context.Context, err error, output string) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return noGoCommand(err)
 	}
+	reason := cmp.Or(gocommand.Reason(output), err).Error()
 	return &diagnostic.Error{
-		Message: "compile the simulation: " + cmp.Or(gocommand.Reason(output), err).Error(),
-		Hint:    "go build ./... shows the errors of the project",
+		Message: "compile the simulation: " + reason,
+		Hint:    cmp.Or(diagnostic.GoHint(reason), "go build ./... shows the errors of the project"),
 		Cause:   err,
 	}
 }

@@ -85,9 +85,10 @@ func notListed(patterns string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return noGoCommand(err)
 	}
+	message, hint := diagnostic.GoProblem(err.Error())
 	return &diagnostic.Error{
-		Message: "cannot list the packages: " + err.Error(),
-		Hint:    "repair what go list " + patterns + " reports",
+		Message: "cannot list the packages: " + message,
+		Hint:    cmp.Or(hint, "repair what go list "+patterns+" reports"),
 		Cause:   err,
 	}
 }

@@ -74,7 +74,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, listError(err)
+		return nil, diagnostic.GoList(err)
 	}
 	result := &Result{loaded: loaded}
 	if slices.Contains(o.Patterns, "./...") {
@@ -89,19 +89,6 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	return result, result.analyze(ctx, o.Dir, sound)
-}
-
-// listError returns the first useful error in the output of the go command, with a hint.
-func listError(err error) error {
-	text := strings.TrimSpace(strings.TrimPrefix(err.Error(), "err: exit status 1: stderr: "))
-	if _, modules, found := strings.Cut(text, "inconsistent vendoring in "); found {
-		_, first, _ := strings.Cut(modules, "\n") // the next lines name other modules
-		first, _, _ = strings.Cut(strings.TrimSpace(first), "\n")
-		return &diagnostic.Error{Pos: token.Position{Filename: "vendor/modules.txt"}, Cause: err,
-			Message: "inconsistent vendoring: " + first, Hint: "run go mod vendor"}
-	}
-	return &diagnostic.Error{Message: "go list: " + strings.ReplaceAll(text, "\n", "; "), Cause: err,
-		Hint: "run kctrl vet in the directory of a Go module"}
 }
 
 // sort returns the packages that compile, and records a problem for each of the other packages.
@@ -156,7 +143,7 @@ func (r *Result) cause(pkg *packages.Package) (found *packages.Package) {
 // problem returns an error that explains why a package was not checked.
 func (r *Result) problem(dir string, pkg *packages.Package) error {
 	if e := pkg.Errors[0]; strings.Contains(e.Msg, "does not contain main module") {
-		return listError(errors.New(e.Msg))
+		return diagnostic.GoList(errors.New(e.Msg))
 	}
 	for _, path := range slices.Sorted(maps.Keys(pkg.Imports)) {
 		for _, e := range pkg.Imports[path].Errors {
