@@ -418,8 +418,8 @@ var internalLayers = []internalLayer{
 		"the action for each file between two trees, independent of commands",
 	},
 	{
-		"scaffold/refactor", "diagnostic yamlnode templates scaffold/edit scaffold/gomod scaffold/gosource scaffold/layout " +
-			"scaffold/plan scaffold/project scaffold/render scaffold/sync",
+		"scaffold/refactor", "diagnostic yamlnode templates scaffold/edit scaffold/gomod scaffold/gosource " +
+			"scaffold/layout scaffold/plan scaffold/project scaffold/render scaffold/sync scaffold/templated",
 		"moves and renames of code and manifests between two states of a project",
 	},
 	{

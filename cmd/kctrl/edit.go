@@ -26,6 +26,9 @@ your edits. If it must change lines that you edited, it lists the conflicts and 
 If a patch or another entry of a kustomization in config no longer applies, the command reports its
 line and changes nothing; with --force, it only warns.
 
+A new project name also changes the namespace and the names of deployed objects. The command follows
+in kustomizations, flags and Go code, and lists the lines of other text that contain an old name.
+
 Each flag changes one setting. Boolean flags can revert a setting, such as --multigroup=false.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -99,8 +100,9 @@ func quoteLike(value string, neighbours []*yaml.Node) string {
 
 // ReplaceNames returns src, a YAML file with any number of documents, with other names. kinds has the new values of
 // apiVersion and kind for objects with certain values. words maps a key of a YAML mapping to the replacements for
-// one-line scalars that are its value or items of its list. plurals maps the group and the plural of a kind to its new
-// plural, for rules of roles and webhooks. All other bytes stay, and a file that is not valid YAML.
+// one-line scalars that are its value or items of its list; words["args"] also holds for the values of flags, such as
+// --lease-namespace=a. plurals maps the group and the plural of a kind to its new plural, for rules of roles and
+// webhooks. ReplaceNames also changes inline patches. All other bytes stay, and a file that is not valid YAML.
 func ReplaceNames(src []byte, kinds map[[2]string][2]string, words map[string]map[string]string,
 	plurals map[[2]string]string) []byte {
 	docs, err := Documents(src)
@@ -132,8 +134,14 @@ func ReplaceNames(src []byte, kinds map[[2]string][2]string, words map[string]ma
 			}
 			return
 		}
-		if now, found := words[key][node.Value]; found && node.Kind == yaml.ScalarNode {
+		switch now, found := words[key][node.Value]; {
+		case node.Kind != yaml.ScalarNode:
+		case found:
 			replace(node, now)
+		case key == "patch" && node.Style&yaml.LiteralStyle != 0:
+			list = append(list, f.replaceLines(node, ReplaceNames([]byte(node.Value), kinds, words, plurals))...)
+		case strings.HasPrefix(node.Value, "-"):
+			replace(node, flagWith(node.Value, words["args"]))
 		}
 		for _, child := range node.Content {
 			visit(key, child)
@@ -150,6 +158,34 @@ func ReplaceNames(src []byte, kinds map[[2]string][2]string, words map[string]ma
 		visit("", doc)
 	}
 	return Apply(src, list)
+}
+
+// replaceLines returns the replacements for the lines of a literal block scalar that differ in value, which has as many
+// lines.
+func (f *yamlFile) replaceLines(node *yaml.Node, value []byte) []Splice {
+	var list []Splice
+	was, becomes := strings.Split(node.Value, "\n"), strings.Split(string(value), "\n")
+	for i := range min(len(was), len(becomes)) {
+		at := f.lineStart(node.Line + i) // the line after the one with the indicator is node.Line, counted from 0
+		end := endOfLine(f.src, at)
+		if from := end - len(was[i]); was[i] != becomes[i] && from >= at && string(f.src[from:end]) == was[i] {
+			list = append(list, Splice{from, end, becomes[i]})
+		}
+	}
+	return list
+}
+
+// flagWith returns a flag such as --namespaces=a,b with other words in its value. It returns other text unchanged.
+func flagWith(text string, words map[string]string) string {
+	flag, value, found := strings.Cut(text, "=")
+	if !found {
+		return text
+	}
+	items := strings.Split(value, ",")
+	for i, item := range items {
+		items[i] = cmp.Or(words[item], item)
+	}
+	return flag + "=" + strings.Join(items, ",")
 }
 
 // elements returns the elements of a list, which may be nil.

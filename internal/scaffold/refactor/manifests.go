@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"path"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/templates"
-	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // rewriteManifests plans changes to the user's manifests in config: new kinds of objects, mainly in samples, and new
@@ -49,7 +47,7 @@ func (r *Refactoring) manifests(visit func(name string, text []byte) error) erro
 			return nil
 		case err != nil:
 			return diagnostic.AtFile(name, "cannot read", err)
-		case !entry.Type().IsRegular() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
+		case !entry.Type().IsRegular() || !isYAML(name):
 			return nil
 		}
 		to := r.newPath(name)
@@ -66,8 +64,9 @@ func (r *Refactoring) manifests(visit func(name string, text []byte) error) erro
 var (
 	groupKeys     = []string{"group", "apiGroup", "apiGroups"}
 	crdKeys       = []string{"name", "resourceNames"}
-	namespaceKeys = []string{"name", "namespace", "namespaces", "matchNames", "values", "kubernetes.io/metadata.name"}
-	objectKeys    = []string{"name", "resourceNames", "serviceAccountName"}
+	namespaceKeys = []string{"name", "namespace", "namespaces", "matchNames", "values", "kubernetes.io/metadata.name",
+		"args", "command"}
+	objectKeys = []string{"name", "resourceNames", "serviceAccountName"}
 )
 
 // manifestWords returns the changed names in manifests, by the keys under which they appear.
@@ -92,22 +91,18 @@ func (r *Refactoring) manifestWords() (map[string]map[string]string, error) {
 		}
 	}
 	from, to := r.before.Name, r.after.Name
-	add([]string{"app.kubernetes.io/name"}, from, to)
+	add([]string{nameLabel}, from, to)
 	if from == to {
 		return words, nil
 	}
 	// Overlays see the names with the prefix of config/default.
 	add([]string{"namePrefix"}, from+"-", to+"-")
-	return words, r.manifests(func(_ string, text []byte) error {
-		docs, err := edit.Documents(text)
-		if err != nil {
-			return nil // the file stays
-		}
-		for _, doc := range docs {
-			if name := yamlnode.Text(doc.Content[0], "metadata", "name"); name != "" {
-				add(objectKeys, from+"-"+name, to+"-"+name)
-			}
-		}
-		return nil
-	})
+	d, err := r.deployed()
+	if err != nil {
+		return nil, err
+	}
+	for was, becomes := range d.names {
+		add(objectKeys, was, becomes)
+	}
+	return words, nil
 }

@@ -13,10 +13,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // findNames sets the changed names of groups, kinds and versions, and of the Go identifiers that derive from them.
 func (r *Refactoring) findNames() {
+	if from, to := templates.Namespace(r.before.Name), templates.Namespace(r.after.Name); from != to {
+		r.words[from] = to
+	}
 	for i, old := range r.before.Resources {
 		now := r.after.Resources[i]
 		if old.Path != "" {

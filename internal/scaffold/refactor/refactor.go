@@ -83,7 +83,8 @@ func (r *Refactoring) Moved() map[string]string { return r.moved }
 // Write plans the changes that follow from the changes of kctrl's files: changes of the user's files, the modules and
 // the manifests.
 func (r *Refactoring) Write() error {
-	return plan.InOrder(r.noteScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests, r.moveAPIModule, r.noteRepo)
+	return plan.InOrder(r.noteScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests, r.moveAPIModule, r.noteRepo,
+		r.noteDeployed)
 }
 
 // noteScaffolded notes relative paths in kctrl's files that move and that the user has edited.

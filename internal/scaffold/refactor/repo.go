@@ -30,7 +30,7 @@ func (r *Refactoring) noteRepo() error {
 		switch {
 		case err != nil:
 			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && isThirdParty(name):
+		case entry.IsDir() && (isThirdParty(name) || path.Base(name) == "config"):
 			return fs.SkipDir
 		case !entry.Type().IsRegular() || !mayNameModule(name, old):
 			return nil
@@ -63,8 +63,7 @@ func (r *Refactoring) noteRepo() error {
 func isThirdParty(name string) bool {
 	base := path.Base(name)
 	hidden := strings.HasPrefix(base, ".") && name != "." && name != ".github"
-	return hidden || name == layout.BundleDir || slices.Contains([]string{"vendor", "testdata", "node_modules", "config"},
-		base)
+	return hidden || name == layout.BundleDir || slices.Contains([]string{"vendor", "testdata", "node_modules"}, base)
 }
 
 // mayNameModule reports whether a file may refer to a module by its path. It returns false for a path of one word,

@@ -239,7 +239,7 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []edit.Splice {
 }
 
 // groupWords returns the replacements in comments and string literals. In markers and string literals it replaces API
-// groups and kinds, and in RBAC markers the namespace. In kctrl's files it also replaces names in other comments and
+// groups, kinds and the namespace. In kctrl's files it also replaces names in other comments and
 // words in string literals. It keeps the literals of a user's file that imports no Kubernetes API, because there a word
 // can have any meaning, such as the name of a table.
 func (r *Refactoring) groupWords(s gosource.GoSource) []edit.Splice {
@@ -268,8 +268,7 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []edit.Splice {
 				!strings.HasPrefix(text, "+groupName=") {
 				continue
 			}
-			now := replaceWords(c.Text, comments)
-			now = r.inNamespace(now)
+			now := replaceWords(r.inNamespace(c.Text), comments)
 			if now != c.Text {
 				changes = append(changes, s.Replacing(c, now))
 			}
@@ -290,7 +289,7 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []edit.Splice {
 				if !noted {
 					r.plan.Note(diagnostic.At(s.Position(lit.Pos()),
 						lit.Value+" is unchanged, because the file imports no Kubernetes API",
-						"change it to "+now+" if it names the API, and check the other strings of this file"))
+						"change it to "+now+" if it has the same meaning, and check the other strings of this file"))
 				}
 				noted = true
 				return true
