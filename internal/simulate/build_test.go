@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// workspace has the module shop of an operator, the module lib with a replacement of its own, and replacements that take
-// precedence over those of shop.
+// workspace has the module shop of an operator, the module lib with a replacement of its own, and replacements that
+// take precedence over those of shop.
 const workspace = `
 -- go.work --
 go 1.26
