@@ -122,8 +122,8 @@ func (p *openedProject) regenerate(ctx context.Context, force bool) error {
 	return errors.Join(errs...)
 }
 
-// onDisk returns the errors of the generators for the project on disk, if the generators already fail there. Otherwise it
-// returns err with the paths that files have on disk.
+// onDisk returns the errors of the generators for the project on disk, if the generators already fail there. Otherwise
+// it returns err with the paths that files have on disk.
 func (p *openedProject) onDisk(ctx context.Context, err error) error {
 	before, failure := project.Load(p.fsys)
 	current := openedProject{Project: before, fsys: p.fsys, dir: p.dir}

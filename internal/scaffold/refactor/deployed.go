@@ -81,7 +81,8 @@ func (r *Refactoring) noteDeployed() error {
 	})
 }
 
-// mayNameObject returns false for documentation, which the user maintains, and for other files without names of objects.
+// mayNameObject returns false for documentation, which the user maintains, and for other files without names of
+// objects.
 func mayNameObject(name string) bool {
 	return !slices.Contains([]string{project.File, project.LockFile}, name) &&
 		!slices.Contains([]string{".md", ".sum", ".mod", ".txt"}, path.Ext(name)) &&
