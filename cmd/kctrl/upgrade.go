@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/upgrade"
@@ -72,8 +73,7 @@ func fromGit(ctx context.Context, dir, name, sum string) ([]byte, bool) {
 			continue
 		}
 		content := git("cat-file", "blob", blob)
-		if hash := sha256.Sum256(bytes.ReplaceAll(content, []byte("\r\n"),
-			[]byte("\n"))); hex.EncodeToString(hash[:]) == sum {
+		if hash := sha256.Sum256(edit.Plain(content)); hex.EncodeToString(hash[:]) == sum {
 			return content, true
 		}
 	}

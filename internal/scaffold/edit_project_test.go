@@ -246,14 +246,18 @@ func TestFilesOfTheUsersKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// TestEditKeepsLineEnds checks that unedited files with CRLF are rewritten without a conflict, and keep their line
-// ends.
+// TestEditKeepsLineEnds checks that unedited files with CRLF and a byte order mark are rewritten without a conflict,
+// and keep both.
 func TestEditKeepsLineEnds(t *testing.T) {
+	mark := []byte("\ufeff")
 	p := newEdited(t)
 	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true})
 	for name := range p.tree() {
 		if name != project.LockFile {
 			p.edit(name, edits["CRLF"])
+		}
+		if path.Ext(name) == ".yaml" {
+			p.edit(name, func(text []byte) []byte { return slices.Concat(mark, text) })
 		}
 	}
 	for name, pair := range changesOf(p.load()) {
@@ -267,6 +271,9 @@ func TestEditKeepsLineEnds(t *testing.T) {
 			made = made || name == "certificates" && before[file] == nil
 			if lines := strings.Count(string(text), "\n"); !made && strings.Count(string(text), "\r\n") != lines {
 				t.Errorf("%s: %s has other line ends", name, file)
+			}
+			if had := bytes.HasPrefix(before[file], mark); had != bytes.HasPrefix(text, mark) && before[file] != nil {
+				t.Errorf("%s: %s had a byte order mark: %t", name, file, had)
 			}
 		}
 		p.restore(before)

@@ -127,13 +127,19 @@ func Conflict(text []byte) int {
 	return 0
 }
 
-// EndedAs returns text with the line ends that most lines of file have.
+// EndedAs returns plain text with the line ends that most lines of file have, and with a byte order mark if file has
+// one.
 func EndedAs(file, text []byte) []byte {
-	if 2*bytes.Count(file, []byte("\r\n")) <= bytes.Count(file, []byte("\n")) {
-		return text
+	if 2*bytes.Count(file, []byte("\r\n")) > bytes.Count(file, []byte("\n")) {
+		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 	}
-	return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+	if bytes.HasPrefix(file, byteOrderMark) {
+		text = slices.Concat(byteOrderMark, text)
+	}
+	return text
 }
 
-// Plain returns a text with LF line ends.
-func Plain(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
+// Plain returns a text with LF line ends and without the byte order mark that some editors add.
+func Plain(text []byte) []byte {
+	return bytes.ReplaceAll(bytes.TrimPrefix(text, byteOrderMark), []byte("\r\n"), []byte("\n"))
+}

@@ -84,7 +84,7 @@ func TestConflictIsBetweenMarkers(t *testing.T) {
 
 func TestEndedAsMostLines(t *testing.T) {
 	for file, want := range map[string]string{"": "x\ny", "a\nb\n": "x\ny", "a\r\nb\r\nc\n": "x\r\ny",
-		"a\r\nb\n": "x\ny"} {
+		"a\r\nb\n": "x\ny", "\ufeffa\r\n": "\ufeffx\r\ny"} {
 		if got := EndedAs([]byte(file), []byte("x\ny")); string(got) != want {
 			t.Errorf("as %q: %q, want %q", file, got, want)
 		}

@@ -76,7 +76,7 @@ func (p *Plan) Write(path string, content []byte, template string) error {
 }
 
 // WriteFile plans the content of a file, if the file's owner allows it. If the content is unchanged, it only records
-// the file in the lock. If all lines of the file end in CRLF, it converts the new content to CRLF. A later call for the
+// the file in the lock. It keeps a byte order mark, and CRLF if all lines of the file end in it. A later call for the
 // same path replaces the planned content. WriteFile returns a *diagnostic.Error, and leaves the plan unchanged, for a
 // path outside the project, a directory at the path, an edited file that the owner protects, and a broken lock.
 func (p *Plan) WriteFile(f File) error {
@@ -361,13 +361,18 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	return planned{exists: true, before: content, after: content, mode: info.Mode().Perm()}, nil
 }
 
-// endedAs returns content with CRLF line ends if all lines of file have them, and unchanged content otherwise.
+// endedAs returns content with CRLF line ends if all lines of file have them, and with a byte order mark if file has
+// one.
 func endedAs(file, content []byte) []byte {
-	if lines := bytes.Count(file, []byte("\n")); lines == 0 || bytes.Count(file, []byte("\r\n")) < lines {
-		return content
+	if lines := bytes.Count(file, []byte("\n")); lines > 0 && bytes.Count(file, []byte("\r\n")) >= lines {
+		plain := bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
+		content = bytes.ReplaceAll(plain, []byte("\n"), []byte("\r\n"))
 	}
-	plain := bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
-	return bytes.ReplaceAll(plain, []byte("\n"), []byte("\r\n"))
+	mark := []byte("\ufeff")
+	if bytes.HasPrefix(file, mark) && !bytes.HasPrefix(content, mark) {
+		content = slices.Concat(mark, content)
+	}
+	return content
 }
 
 func (p *Plan) protected(path string) error {

@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -248,9 +249,10 @@ func lockError(line int, message string, cause error) error {
 	}
 }
 
-// hash returns the hash of content with LF line ends, because git may check out a file with CRLF, which is not an edit.
+// hash returns the hash of plain content: if git checks out a file with CRLF, or an editor adds a byte order mark, the
+// file does not count as edited.
 func hash(content []byte) string {
-	sum := sha256.Sum256(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")))
+	sum := sha256.Sum256(edit.Plain(content))
 	return hex.EncodeToString(sum[:])
 }
 
