@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
@@ -45,12 +46,33 @@ func build(dir, hint string, contents map[string][]byte) (resmap.ResMap, error) 
 	}
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy // as the program does: namespaces come first, webhooks last
-	resources, err := krusty.MakeKustomizer(options).Run(&overlay{filesys.MakeFsOnDisk(), contents}, dir)
+	resources, err := quietly(func() (resmap.ResMap, error) {
+		return krusty.MakeKustomizer(options).Run(&overlay{filesys.MakeFsOnDisk(), contents}, dir)
+	})
 	if err != nil {
 		return nil, &diagnostic.Error{Pos: token.Position{Filename: dir}, Message: diagnostic.OneLine(err.Error()),
 			Hint: hint, Cause: err}
 	}
 	return resources, nil
+}
+
+// stderr guards os.Stderr during a build.
+var stderr sync.Mutex
+
+// quietly runs a build without the warnings about deprecated fields that kustomize prints to os.Stderr, for each build
+// again.
+func quietly(run func() (resmap.ResMap, error)) (resmap.ResMap, error) {
+	stderr.Lock()
+	defer stderr.Unlock()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return run()
+	}
+	defer null.Close()
+	before := os.Stderr
+	os.Stderr = null
+	defer func() { os.Stderr = before }()
+	return run()
 }
 
 // overlay is a file system that replaces the contents of some files.

@@ -49,3 +49,28 @@ metadata: {name: a}
 		}
 	}
 }
+
+// TestBuildsPrintNothing builds a kustomization with deprecated fields, about which kustomize prints warnings.
+func TestBuildsPrintNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte("commonLabels: {a: b}\n"+
+		"configMapGenerator: [{name: a}]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	printed, err := os.Create(filepath.Join(dir, "printed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer printed.Close()
+	stderr := os.Stderr
+	os.Stderr = printed
+	_, err = kustomize.Build(dir, "")
+	restored := os.Stderr == printed
+	os.Stderr = stderr
+	if err != nil || !restored {
+		t.Errorf("%v; os.Stderr is restored: %t", err, restored)
+	}
+	if text, err := os.ReadFile(printed.Name()); err != nil || len(text) > 0 {
+		t.Errorf("printed %q, %v", text, err)
+	}
+}
