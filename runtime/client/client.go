@@ -62,7 +62,9 @@ type Writer interface {
 type SubResourceWriter interface {
 	// Update replaces the subresource with the subresource of obj, or with the body of [WithSubResourceBody].
 	Update(ctx context.Context, obj object.Object, opts ...UpdateOption) error
-	// Patch applies patch to the subresource of the object with the name and namespace of obj.
+	// Patch applies patch to the subresource of the object with the name and namespace of obj. It sets obj, or the body of
+	// [WithSubResourceBody], to the server's answer. Without a body, obj is unchanged if the answer has another kind, such
+	// as Scale.
 	Patch(ctx context.Context, obj object.Object, patch Patch, opts ...PatchOption) error
 	// Apply applies the subresource (server-side apply). For the status it sends only the name and the status of obj;
 	// for other subresources it sends obj as [Writer].Apply does.

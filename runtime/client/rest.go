@@ -153,7 +153,8 @@ func (r *request) checkCollection(o ListOptions) error {
 }
 
 // exchange sends r and sets obj to the object of kind gvk in the answer. If r posts an action, such as an eviction, the
-// answer may be a Status; then obj is unchanged.
+// answer may be a Status; if it patches a subresource without a body, such as the scale of a Deployment, the answer may
+// have the subresource's kind. Then obj is unchanged.
 func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk schema.GroupVersionKind) error {
 	r.accept = accept(obj)
 	base := obj.GetResourceVersion()
@@ -164,8 +165,11 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 		return err
 	}
 	err = decode(body, obj, gvk)
-	switch _, bare := errors.AsType[*wire.BareStatusError](err); {
-	case bare && r.method == http.MethodPost:
+	_, bare := errors.AsType[*wire.BareStatusError](err)
+	_, other := errors.AsType[*wire.OtherKindError](err)
+	switch {
+	case bare && r.method == http.MethodPost,
+		other && gvk == r.resource.gvk && r.patchesOther():
 		c.recordUnknown(ctx, r)
 		return nil
 	case err != nil:
@@ -176,6 +180,11 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 		c.recordWritten(ctx, r, base, obj)
 	}
 	return nil
+}
+
+// patchesOther reports whether r patches a subresource that can have a kind of its own.
+func (r *request) patchesOther() bool {
+	return r.method == http.MethodPatch && r.subresource != "" && r.subresource != statusSubresource
 }
 
 // answerError returns the error for an unexpected answer to r: err if it is nil or a failure that the server reported,

@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -48,6 +49,30 @@ func TestSubresourceIsUpdatedByItsBody(t *testing.T) {
 	}
 	if scale.ResourceVersion != "9" || d.ResourceVersion != "7" {
 		t.Errorf("the answer is in the wrong object: %v", d)
+	}
+}
+
+func TestPatchOfAScaleNeedsNoBody(t *testing.T) {
+	s := newServer()
+	c := connect(t, s, client.Options{})
+	s.respond("PATCH "+scaleOfWeb,
+		`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"resourceVersion":"9"},"spec":{"replicas":3}}`)
+	d := deployment()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`))
+	if err := c.SubResource("scale").Patch(t.Context(), d, patch); err != nil {
+		t.Fatal(err)
+	}
+	if d.ResourceVersion != "7" || *d.Spec.Replicas != 0 {
+		t.Errorf("the answer is in the object, which has replicas %d", *d.Spec.Replicas)
+	}
+	other := client.WithSubResourceBody(&policyv1.Eviction{})
+	if err := c.SubResource("scale").Patch(t.Context(), d, patch, other); err == nil {
+		t.Error("an eviction has the kind of a scale")
+	}
+	s.respond("PATCH "+strings.TrimSuffix(scaleOfWeb, "scale")+"status",
+		`{"kind":"Scale","apiVersion":"autoscaling/v1"}`)
+	if err := c.Status().Patch(t.Context(), d, patch); err == nil {
+		t.Error("a status has the kind of a scale")
 	}
 }
 

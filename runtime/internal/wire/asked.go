@@ -81,8 +81,14 @@ func (a Asked) mismatch(got, want schema.GroupVersionKind) error {
 		return fmt.Errorf("the server sent something with apiVersion %q and kind %q, not %s", got.GroupVersion(), got.Kind,
 			want)
 	}
-	return fmt.Errorf("the server sent %s, not %s", got, want)
+	return &OtherKindError{Got: got, Want: want}
 }
+
+// OtherKindError is the error of an answer that has another kind than the requested one.
+type OtherKindError struct{ Got, Want schema.GroupVersionKind }
+
+// Error returns both kinds.
+func (e *OtherKindError) Error() string { return fmt.Sprintf("the server sent %s, not %s", e.Got, e.Want) }
 
 // Format is an encoding of the API.
 type Format string
