@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 
@@ -162,5 +165,31 @@ func TestFakeApplyOwnsTheAppliedFields(t *testing.T) {
 	err := c.Patch(t.Context(), untyped, client.Apply, client.FieldOwner("one"))
 	if err == nil || !strings.Contains(err.Error(), "Object 'Kind' is missing") {
 		t.Errorf("without a kind: %v", err)
+	}
+}
+
+// TestCacheKnowsTheKindsOfItsOptions creates caches with options for kinds that cannot have them.
+func TestCacheKnowsTheKindsOfItsOptions(t *testing.T) {
+	absent := &unstructured.Unstructured{}
+	absent.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Absent"})
+	for _, test := range []struct {
+		obj   client.Object
+		of    cache.ByObject
+		wants string
+		is    func(error) bool
+	}{
+		{&corev1.Node{}, cache.ByObject{}, "", nil},
+		{absent, cache.ByObject{}, "failed to determine if *unstructured.Unstructured is namespaced", meta.IsNoMatchError},
+		{&autoscalingv1.Scale{}, cache.ByObject{}, "failed to determine if *v1.Scale is namespaced", meta.IsNoMatchError},
+		{&metav1.PartialObjectMetadata{}, cache.ByObject{}, "Object 'Kind' is missing", nil},
+		{&corev1.Node{}, cache.ByObject{Namespaces: map[string]cache.Config{}}, "type *v1.Node is not namespaced", nil},
+	} {
+		_, err := cache.New(environment.Config, cache.Options{ByObject: map[client.Object]cache.ByObject{test.obj: test.of}})
+		if (err != nil) != (test.wants != "") || err != nil && !strings.Contains(err.Error(), test.wants) {
+			t.Errorf("%T: %v, want %q", test.obj, err, test.wants)
+		}
+		if test.is != nil && !test.is(err) {
+			t.Errorf("%T: %v has another type", test.obj, err)
+		}
 	}
 }

@@ -133,7 +133,8 @@ type Config struct {
 // NewCacheFunc creates a cache.
 type NewCacheFunc func(config *rest.Config, opts Options) (Cache, error)
 
-// New returns a cache for the server of cfg. It starts nothing.
+// New returns a cache for the server of cfg. It starts nothing. If ByObject is set, New sends requests to determine the
+// scope of its kinds, and fails if the server does not have one of them.
 func New(cfg *rest.Config, opts Options) (Cache, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -164,9 +165,16 @@ func New(cfg *rest.Config, opts Options) (Cache, error) {
 		started: make(chan struct{}), kinds: map[kindKey]*kind{},
 	}
 	for obj, of := range opts.ByObject {
+		namespaced, err := apiutil.IsObjectNamespaced(obj, opts.Scheme, opts.Mapper)
+		if err != nil {
+			return nil, fmt.Errorf("failed to determine if %T is namespaced: %w", obj, err)
+		}
+		if !namespaced && of.Namespaces != nil {
+			return nil, fmt.Errorf("type %T is not namespaced, but its ByObject.Namespaces setting is not nil", obj)
+		}
 		gvk, err := apiutil.GVKForObject(obj, opts.Scheme)
 		if err != nil {
-			return nil, fmt.Errorf("get GVK for type %T: %w", obj, err)
+			return nil, fmt.Errorf("failed to get GVK for type %T: %w", obj, err)
 		}
 		c.byObject[gvk] = of
 	}
