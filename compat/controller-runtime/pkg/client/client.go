@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -254,7 +255,7 @@ func (c *client) Get(ctx context.Context, key ObjectKey, obj Object, opts ...Get
 	if err != nil {
 		return err
 	}
-	return c.call(obj, func() error { return c.live.Get(ctx, key, obj, o) })
+	return c.fill(obj, func() error { return c.live.Get(ctx, key, obj, o) })
 }
 
 // List implements [Reader].
@@ -273,7 +274,7 @@ func (c *client) List(ctx context.Context, list ObjectList, opts ...ListOption) 
 	if err != nil {
 		return err
 	}
-	return c.call(list, func() error { return c.live.List(ctx, list, o) })
+	return c.fill(list, func() error { return c.live.List(ctx, list, o) })
 }
 
 // Create implements [Writer].
@@ -282,7 +283,7 @@ func (c *client) Create(ctx context.Context, obj Object, opts ...CreateOption) e
 	if err != nil {
 		return err
 	}
-	return c.call(obj, func() error { return c.live.Create(ctx, obj, o) })
+	return c.fill(obj, func() error { return c.live.Create(ctx, obj, o) })
 }
 
 // Update implements [Writer].
@@ -300,7 +301,8 @@ func (c *client) Patch(ctx context.Context, obj Object, patch Patch, opts ...Pat
 	if err != nil {
 		return err
 	}
-	return c.call(obj, func() error { return c.live.Patch(ctx, obj, patch, o) })
+	err = c.call(obj, func() error { return c.live.Patch(ctx, obj, patch, o) })
+	return c.unscoped(err, http.StatusNotFound, obj, obj.GetNamespace())
 }
 
 // Delete implements [Writer].
@@ -324,24 +326,67 @@ func (c *client) DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllO
 		return err
 	}
 	o := &kclient.DeleteAllOfOptions{ListOptions: *selection, DeleteOptions: *deletion}
-	return c.call(obj, func() error { return c.live.DeleteAllOf(ctx, obj, o) })
+	err = c.call(obj, func() error { return c.live.DeleteAllOf(ctx, obj, o) })
+	return c.unscoped(err, http.StatusMethodNotAllowed, obj, all.Namespace)
 }
 
-// call calls f, which reads or writes obj on the server. It restores the apiVersion and the kind of a typed object, and
-// clears both fields in the items of a typed list.
+// unscoped returns err, or the status with the given code if err means that a namespaced object lacks a namespace.
+// kctrl's client does not send such a request. controller-runtime sends some of them, and programs check the status.
+func (c *client) unscoped(err error, code int, obj Object, namespace string) error {
+	if status := apierrors.APIStatus(nil); err == nil || namespace != "" || errors.As(err, &status) {
+		return err
+	}
+	if code == http.StatusNotFound && obj.GetName() == "" {
+		return err // controller-runtime does not send such a request either
+	}
+	if namespaced, unknown := c.IsObjectNamespaced(obj); unknown != nil || !namespaced {
+		return err
+	}
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", err.Error(), 0, true)
+}
+
+// call calls f, which sends obj to the server. It restores the apiVersion and the kind of obj.
 func (c *client) call(obj runtime.Object, f func() error) error {
 	kind := obj.GetObjectKind()
 	before := kind.GroupVersionKind()
-	if _, err := c.GroupVersionKindFor(obj); err != nil {
-		return err // unchanged, for runtime.IsNotRegisteredError
+	if err := c.known(obj, f); err != nil {
+		return err
 	}
-	if err := f(); err != nil {
+	kind.SetGroupVersionKind(before)
+	return nil
+}
+
+// known calls f if obj has a kind. It does not wrap errors about the kind, because programs check their types.
+func (c *client) known(obj runtime.Object, f func() error) error {
+	if _, err := c.GroupVersionKindFor(obj); err != nil {
+		return err
+	}
+	return unwrapUnknown(f())
+}
+
+// unwrapUnknown returns the error for a kind that the server does not have, if err wraps one.
+func unwrapUnknown(err error) error {
+	if unknown, ok := errors.AsType[*meta.NoKindMatchError](err); ok {
+		return unknown
+	}
+	return err
+}
+
+// fill calls f, which sets obj to the server's answer. As in controller-runtime, a typed object and the items of a
+// typed list then have no apiVersion and no kind, and a list of metadata keeps its kind.
+func (c *client) fill(obj runtime.Object, f func() error) error {
+	kind := obj.GetObjectKind()
+	before := kind.GroupVersionKind()
+	if err := c.known(obj, f); err != nil {
 		return err
 	}
 	if !isTyped(obj) {
+		if _, ok := obj.(runtime.Unstructured); !ok {
+			kind.SetGroupVersionKind(before)
+		}
 		return nil
 	}
-	kind.SetGroupVersionKind(before)
+	kind.SetGroupVersionKind(schema.GroupVersionKind{})
 	if _, isList := obj.(ObjectList); !isList {
 		return nil
 	}

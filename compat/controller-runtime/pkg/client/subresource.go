@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +33,7 @@ func (s *subResource) Get(ctx context.Context, obj, sub Object, opts ...SubResou
 			return err
 		}
 	}
-	return s.of.call(sub, func() error { return s.live.Get(ctx, obj, sub) })
+	return s.of.fill(sub, func() error { return s.live.Get(ctx, obj, sub) })
 }
 
 // Create implements [SubResourceWriter].
@@ -51,11 +52,7 @@ func (s *subResource) Update(ctx context.Context, obj Object, opts ...SubResourc
 	if err != nil {
 		return err
 	}
-	written := obj
-	if all.SubResourceBody != nil {
-		o.SubResourceBody, written = all.SubResourceBody, all.SubResourceBody
-	}
-	return s.of.call(written, func() error { return s.live.Update(ctx, obj, o) })
+	return s.write(obj, all.SubResourceBody, o, func() error { return s.live.Update(ctx, obj, o) })
 }
 
 // Patch implements [SubResourceWriter].
@@ -65,11 +62,17 @@ func (s *subResource) Patch(ctx context.Context, obj Object, patch Patch, opts .
 	if err != nil {
 		return err
 	}
-	written := obj
-	if all.SubResourceBody != nil {
-		o.SubResourceBody, written = all.SubResourceBody, all.SubResourceBody
+	err = s.write(obj, all.SubResourceBody, o, func() error { return s.live.Patch(ctx, obj, patch, o) })
+	return s.of.unscoped(err, http.StatusNotFound, obj, obj.GetNamespace())
+}
+
+// write calls f, which writes obj, or body if it is not nil, with the options o.
+func (s *subResource) write(obj, body Object, o *kclient.WriteOptions, f func() error) error {
+	if body == nil {
+		return s.of.call(obj, f)
 	}
-	return s.of.call(written, func() error { return s.live.Patch(ctx, obj, patch, o) })
+	o.SubResourceBody = body
+	return s.of.fill(body, f)
 }
 
 // isTyped reports whether obj has the Go type of its kind.
