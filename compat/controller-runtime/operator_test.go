@@ -81,12 +81,15 @@ type lines struct {
 	all []string
 }
 
-func (l *lines) logger() logr.Logger {
+func (l *lines) logger() logr.Logger { return l.verbose(0) }
+
+// verbose returns a logger that writes lines up to a level.
+func (l *lines) verbose(level int) logr.Logger {
 	return funcr.NewJSON(func(line string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.all = append(l.all, line)
-	}, funcr.Options{})
+	}, funcr.Options{Verbosity: level})
 }
 
 // with returns the first decoded line with a message.

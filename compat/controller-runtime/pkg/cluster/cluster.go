@@ -98,7 +98,7 @@ func New(config *rest.Config, opts ...Option) (Cluster, error) {
 	if err := c.connect(config, options); err != nil {
 		return nil, err
 	}
-	c.Provider, err = intrec.New(config, options.HTTPClient, options.Scheme, c.mapper,
+	c.Provider, err = intrec.New(config, client.CountRequests(options.HTTPClient), options.Scheme, c.mapper,
 		options.Logger.WithName("events"), options.EventBroadcaster)
 	return c, err
 }

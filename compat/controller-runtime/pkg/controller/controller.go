@@ -196,6 +196,22 @@ type controller[request comparable] struct {
 	running bool                // the sources run
 	sources []*tracked[request] // sources that Start waits for
 	warming sync.WaitGroup
+
+	terminal sync.Map // requests that fail with a terminal error, until the queue forgets them; see keepingLimiter
+}
+
+// keepingLimiter is a rate limiter that ignores a Forget after a terminal error: in controller-runtime, terminal errors
+// do not reset the delay.
+type keepingLimiter[request comparable] struct {
+	workqueue.TypedRateLimiter[request]
+	terminal *sync.Map
+}
+
+// Forget implements kctrl's RateLimiter.
+func (l keepingLimiter[request]) Forget(req request) {
+	if _, terminal := l.terminal.LoadAndDelete(req); !terminal {
+		l.TypedRateLimiter.Forget(req)
+	}
 }
 
 // build returns kctrl's controller. It logs nothing, because this package logs instead.
@@ -209,7 +225,7 @@ func (c *controller[request]) build() (*kcontroller.Controller[request], error) 
 		Logger:                  slog.New(slog.DiscardHandler),
 	})
 	if o.RateLimiter != nil {
-		builder = builder.WithRateLimiter(o.RateLimiter)
+		builder = builder.WithRateLimiter(keepingLimiter[request]{o.RateLimiter, &c.terminal})
 	}
 	return builder.Build(reconcile.TypedFunc[request](c.attempt))
 }
@@ -280,22 +296,29 @@ func (c *controller[request]) Start(ctx context.Context) error {
 		return errors.New("controller was started more than once. " +
 			"This is likely to be caused by being added to a manager multiple times")
 	}
-	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ended := make(chan error, 1)
-	go func() { ended <- c.native.Run(ctx) }()
+	var err error // set before ended is closed
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err = c.native.Run(ctx)
+	}()
 	failed := c.waitSynced(ctx)
 	if failed != nil {
 		cancel(failed)
 	} else if ctx.Err() == nil {
 		c.root.Info("Starting Controller")
 		c.root.Info("Starting workers", "worker count", c.options.MaxConcurrentReconciles)
-		context.AfterFunc(outer, func() {
-			c.root.Info("Shutdown signal received, waiting for all workers to finish")
-		})
 	}
-	err := <-ended
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	if failed == nil && ctx.Err() != nil {
+		c.root.Info("Shutdown signal received, waiting for all workers to finish")
+	}
+	<-ended
 	c.warming.Wait()
 	switch {
 	case failed != nil:

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -63,11 +64,17 @@ func (c *controller[request]) attempt(ctx context.Context, req request) (result 
 	case err != nil:
 		if result.RequeueAfter > 0 || result.Requeue {
 			logger.Info("Warning: Reconciler returned both a result with either RequeueAfter or Requeue set and a non-nil " +
-				"error. RequeueAfter and Requeue will always be ignored if the error is non-nil.")
+				"error. RequeueAfter and Requeue will always be ignored if the error is non-nil. For more details, see: " +
+				"https://pkg.go.dev/sigs.k8s.io/controller-runtime/pkg/reconcile#Reconciler")
 		}
 		logger.Error(err, "Reconciler error")
+		if c.options.RateLimiter != nil && errors.Is(err, reconcile.TerminalError(nil)) {
+			c.terminal.Store(req, nil)
+		}
 	case result.RequeueAfter > 0:
-		logger.V(5).Info("Reconcile done, requeueing after a delay", "delay", result.RequeueAfter)
+		if verbose := logger.V(5); verbose.Enabled() {
+			verbose.Info(fmt.Sprintf("Reconcile done, requeueing after %s", result.RequeueAfter))
+		}
 	case result.Requeue:
 		logger.V(5).Info("Reconcile done, requeueing")
 	default:

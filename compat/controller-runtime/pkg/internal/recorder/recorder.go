@@ -3,6 +3,7 @@ package recorder
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/klog/v2"
 
 	kclient "github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/events"
@@ -106,8 +109,8 @@ func (p *Provider) GetEventRecorderFor(name string) record.EventRecorder {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.broadcasterLocked(&p.core, events.NewCoreSink(p.live), events.ByCount)
-	return coreRecorder{b.Recorder(qualified(name))}
+	b := p.broadcasterLocked(&p.core, coreSink{events.NewCoreSink(p.live)}, events.ByCount)
+	return coreRecorder{b.Recorder(qualified(name)), p}
 }
 
 // GetEventRecorder implements recorder.Provider.
@@ -115,7 +118,7 @@ func (p *Provider) GetEventRecorder(name string) recorder.EventRecorder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := p.broadcasterLocked(&p.modern, events.NewSink(p.live), events.BySeries)
-	return modernRecorder{b.Recorder(qualified(name))}
+	return modernRecorder{b.Recorder(qualified(name)), p}
 }
 
 // qualified returns name, or a similar qualified name, because servers reject other names.
@@ -138,8 +141,31 @@ func qualified(name string) string {
 	return valid
 }
 
+// coreSink writes core/v1 events without the fields that a recorder of client-go's tools/record leaves empty.
+type coreSink struct{ events.Sink }
+
+// Create implements events.Sink.
+func (s coreSink) Create(ctx context.Context, e events.Event) error {
+	e.Action, e.Instance = "", ""
+	return s.Sink.Create(ctx, e)
+}
+
+// log passes the reference to object to write, with a logger for events, if the logger's level is enabled.
+func (p *Provider) log(object runtime.Object, write func(logr.Logger, *corev1.ObjectReference)) {
+	logger := p.logger.V(1)
+	if !logger.Enabled() {
+		return
+	}
+	if to, err := reference.GetReference(p.scheme, object); err == nil {
+		write(logger, to)
+	}
+}
+
 // coreRecorder is a recorder in the form of client-go's tools/record.
-type coreRecorder struct{ to *events.Recorder }
+type coreRecorder struct {
+	to  *events.Recorder
+	log *Provider
+}
 
 func (r coreRecorder) Event(object runtime.Object, eventtype, reason, message string) {
 	r.AnnotatedEventf(object, nil, eventtype, reason, "%s", message)
@@ -156,16 +182,22 @@ func (r coreRecorder) AnnotatedEventf(
 	if len(annotations) > 0 {
 		to = to.WithAnnotations(annotations)
 	}
+	r.log.log(object, func(logger logr.Logger, of *corev1.ObjectReference) {
+		logger.Info(fmt.Sprintf(messageFmt, args...), "type", eventtype, "object", *of, "reason", reason)
+	})
 	to.Eventf(object, nil, eventtype, reason, reason, messageFmt, args...)
 }
 
 // modernRecorder is a recorder in the form of client-go's tools/events.
-type modernRecorder struct{ to *events.Recorder }
+type modernRecorder struct {
+	to  *events.Recorder
+	log *Provider
+}
 
 func (r modernRecorder) Eventf(
 	regarding, related runtime.Object, eventtype, reason, action, note string, args ...any,
 ) {
-	r.to.Eventf(regarding, related, eventtype, reason, action, note, args...)
+	r.AnnotatedEventf(regarding, related, nil, eventtype, reason, action, note, args...)
 }
 
 func (r modernRecorder) AnnotatedEventf(
@@ -175,6 +207,10 @@ func (r modernRecorder) AnnotatedEventf(
 	if len(annotations) > 0 {
 		to = to.WithAnnotations(annotations)
 	}
+	r.log.log(regarding, func(logger logr.Logger, of *corev1.ObjectReference) {
+		logger.Info("Event occurred", "object", klog.KRef(of.Namespace, of.Name), "kind", of.Kind, "apiVersion",
+			of.APIVersion, "type", eventtype, "reason", reason, "action", action, "note", fmt.Sprintf(note, args...))
+	})
 	to.Eventf(regarding, related, eventtype, reason, action, note, args...)
 }
 

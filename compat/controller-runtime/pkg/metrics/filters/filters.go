@@ -2,8 +2,11 @@
 package filters
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -28,9 +31,12 @@ const (
 	askTimeout   = 10 * time.Second
 )
 
-// WithAuthenticationAndAuthorization returns a filter for requests with a bearer token. A request passes if the API
-// server accepts the token and its user may access the path with the verb. It needs permissions to create TokenReviews
-// and SubjectAccessReviews.
+// WithAuthenticationAndAuthorization returns a filter for requests with a bearer token. A request passes, without its
+// token, if the API server accepts the token and its user may access the path with the verb. It needs permissions to
+// create TokenReviews and SubjectAccessReviews.
+//
+// As in controller-runtime, the filter answers 401 without a token, 500 for a token that the server rejects, and 403 if
+// the user may not access the path.
 func WithAuthenticationAndAuthorization(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	scheme := runtime.NewScheme()
 	if err := authenticationv1.AddToScheme(scheme); err != nil {
@@ -46,15 +52,16 @@ func WithAuthenticationAndAuthorization(config *rest.Config, httpClient *http.Cl
 	authorizer := &authorizer{live: live, decisions: map[[sha256.Size]byte]decision{}}
 	return func(log logr.Logger, handler http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			code, err := authorizer.decide(r)
+			decided, err := authorizer.decide(r)
 			switch {
 			case err != nil:
-				log.Error(err, "Authentication or authorization failed")
-				http.Error(w, "Internal Server Error", http.StatusInternalServerError)
-			case code != http.StatusOK:
-				log.V(4).Info("Request rejected", "code", code)
-				http.Error(w, http.StatusText(code), code)
+				log.Error(err, decided.text)
+				http.Error(w, decided.text, http.StatusInternalServerError)
+			case decided.code != http.StatusOK:
+				log.V(4).Info(decided.text)
+				http.Error(w, decided.text, decided.code)
 			default:
+				r.Header.Del("Authorization")
 				handler.ServeHTTP(w, r)
 			}
 		}), nil
@@ -69,48 +76,64 @@ type authorizer struct {
 	decisions map[[sha256.Size]byte]decision // by token, path and verb; at most maxDecisions
 }
 
-// decision is the API server's decision as an HTTP status code.
+// decision is the API server's decision.
 type decision struct {
-	code int
+	code int    // HTTP status code
+	text string // text of the answer
+	err  error  // error for the log; nil unless the server rejected the token
 	made time.Time
 }
 
-// decide returns the status code for r.
-func (a *authorizer) decide(r *http.Request) (code int, err error) {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	token = strings.TrimSpace(token)
-	if !ok || token == "" {
-		return http.StatusUnauthorized, nil
+const unauthenticated = "Authentication failed"
+
+// token returns the bearer token of r, or "".
+func token(r *http.Request) string {
+	words := strings.Fields(r.Header.Get("Authorization"))
+	if len(words) < 2 || !strings.EqualFold(words[0], "Bearer") {
+		return ""
+	}
+	return words[1]
+}
+
+// decide returns the decision for r. With an error, only the text of the decision is set.
+func (a *authorizer) decide(r *http.Request) (decision, error) {
+	bearer := token(r)
+	if bearer == "" {
+		return decision{code: http.StatusUnauthorized, text: "Unauthorized"}, nil
 	}
 	verb := strings.ToLower(r.Method)
-	key := sha256.Sum256([]byte(token + "\x00" + r.URL.Path + "\x00" + verb))
+	key := sha256.Sum256([]byte(bearer + "\x00" + r.URL.Path + "\x00" + verb))
 	a.mu.Lock()
 	known, ok := a.decisions[key]
 	a.mu.Unlock()
 	if ok && time.Since(known.made) < decisionLifetime {
-		return known.code, nil
+		return known, known.err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
-	if code, err = a.ask(ctx, token, r.URL.Path, verb); err != nil {
-		return 0, err
+	asked, err := a.ask(ctx, bearer, r.URL.Path, verb)
+	if err != nil {
+		return asked, err
 	}
+	asked.made = time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.decisions) >= maxDecisions {
 		clear(a.decisions)
 	}
-	a.decisions[key] = decision{code, time.Now()}
-	return code, nil
+	a.decisions[key] = asked
+	return asked, asked.err
 }
 
-func (a *authorizer) ask(ctx context.Context, token, path, verb string) (int, error) {
+// ask requests a decision from the API server.
+func (a *authorizer) ask(ctx context.Context, token, path, verb string) (decision, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	if err := a.live.Create(ctx, review); err != nil {
-		return 0, err
+		return decision{text: unauthenticated}, err
 	}
 	if !review.Status.Authenticated {
-		return http.StatusUnauthorized, nil
+		err := errors.New(cmp.Or(review.Status.Error, "invalid bearer token"))
+		return decision{code: http.StatusInternalServerError, text: unauthenticated, err: err}, nil
 	}
 	user := review.Status.User
 	extra := map[string]authorizationv1.ExtraValue{}
@@ -122,10 +145,11 @@ func (a *authorizer) ask(ctx context.Context, token, path, verb string) (int, er
 		User:                  user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
 	}}
 	if err := a.live.Create(ctx, access); err != nil {
-		return 0, err
+		return decision{text: fmt.Sprintf("Authorization for user %s failed", user.Username)}, err
 	}
 	if !access.Status.Allowed || access.Status.Denied {
-		return http.StatusForbidden, nil
+		text := fmt.Sprintf("Authorization denied for user %s", user.Username)
+		return decision{code: http.StatusForbidden, text: text}, nil
 	}
-	return http.StatusOK, nil
+	return decision{code: http.StatusOK}, nil
 }
