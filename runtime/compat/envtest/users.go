@@ -28,19 +28,24 @@ type AuthenticatedUser struct {
 }
 
 // AddUser returns a user, whom the configuration of the environment impersonates. The user has the permissions of its
-// role bindings and its groups, such as system:masters. base, which may be nil, sets the request limits. AddUser fails
-// if it is called before Start.
+// role bindings and its groups, such as system:masters. The server rejects the requests of a user without a name. The
+// user's configuration has the settings of base, which may be nil, such as QPS. AddUser fails if it is called before
+// Start.
 func (e *Environment) AddUser(user User, base *rest.Config) (*AuthenticatedUser, error) {
 	if e.Config == nil {
 		return nil, errors.New("add a user: the environment has not started")
 	}
-	if user.Name == "" {
-		return nil, errors.New("add a user: the user has no name")
+	config := &rest.Config{}
+	if base != nil {
+		config = rest.CopyConfig(base)
 	}
-	config := rest.CopyConfig(e.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user.Name, Groups: user.Groups}
-	if base != nil && base.QPS != 0 {
-		config.QPS, config.Burst = base.QPS, base.Burst
+	config.Host, config.APIPath = e.Config.Host, e.Config.APIPath
+	if user.Name == "" {
+		config.TLSClientConfig = rest.AnonymousClientConfig(e.Config).TLSClientConfig
+		config.BearerToken = rand.Text() // no user has this token
+	} else {
+		config.TLSClientConfig, config.BearerToken = e.Config.TLSClientConfig, e.Config.BearerToken
+		config.Impersonate = rest.ImpersonationConfig{UserName: user.Name, Groups: user.Groups}
 	}
 	return &AuthenticatedUser{config: config, suite: e.suite}, nil
 }

@@ -54,12 +54,19 @@ func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
 		t.Error("a user of an environment that has not started")
 	}
 	env := startEnvironment(t)
-	if _, err := env.AddUser(envtest.User{}, nil); err == nil {
-		t.Error("a user without a name")
-	}
-	nobody, err := env.AddUser(envtest.User{Name: "nobody"}, &rest.Config{QPS: 1000, Burst: 2000})
+	unnamed, err := env.AddUser(envtest.User{Groups: []string{"system:masters"}}, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := listSecrets(t, unnamed.Config()); !apierrors.IsUnauthorized(err) {
+		t.Errorf("a user without a name lists secrets: %v", err)
+	}
+	nobody, err := env.AddUser(envtest.User{Name: "nobody"}, &rest.Config{QPS: 1000, Burst: 2000, UserAgent: "nobody"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config := nobody.Config(); config.QPS != 1000 || config.UserAgent != "nobody" {
+		t.Errorf("the configuration lacks the settings of its base: %v", config)
 	}
 	if err := listSecrets(t, nobody.Config()); !apierrors.IsForbidden(err) {
 		t.Errorf("a user without rights lists secrets: %v", err)

@@ -165,7 +165,7 @@ func (f *ControlPlane) APIURL() *url.URL {
 // AddUser adds a user, like [Environment.AddUser].
 func (f *ControlPlane) AddUser(user User, baseConfig *rest.Config) (*AuthenticatedUser, error) {
 	if f.env == nil {
-		return nil, errors.New("add a user: the control plane has not started")
+		return nil, errors.New("no API server authentication is configured yet: call Start first")
 	}
 	return f.env.AddUser(user, baseConfig)
 }

@@ -4,6 +4,7 @@
 package envtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,13 +12,19 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	kenvtest "github.com/kctrl-dev/kctrl/runtime/compat/envtest"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	logf "sigs.k8s.io/controller-runtime/pkg/internal/log"
 )
@@ -44,7 +51,7 @@ type Environment struct {
 	Scheme *runtime.Scheme
 	// Config is the configuration of clients. [Environment.Start] sets it, unless UseExistingCluster is set.
 	Config *rest.Config
-	// KubeConfig is a kubeconfig for the server. [Environment.Start] sets it.
+	// KubeConfig is a kubeconfig for the server. [Environment.Start] sets it to the content of Config, unless it is set.
 	KubeConfig []byte
 	// CRDInstallOptions select the CRDs to install.
 	CRDInstallOptions CRDInstallOptions
@@ -96,7 +103,14 @@ func (te *Environment) Start() (_ *rest.Config, err error) {
 	} else if err := te.startServer(); err != nil {
 		return nil, err
 	}
-	te.Config.QPS, te.Config.Burst = 1000, 2000
+	if len(te.KubeConfig) == 0 {
+		if te.KubeConfig, err = kubeConfigOf(te.Config); err != nil {
+			return nil, fmt.Errorf("unable to set KubeConfig field: %w", err)
+		}
+	}
+	if err := awaitDefaultNamespace(te.Config); err != nil {
+		return nil, fmt.Errorf("default namespace didn't register within deadline: %w", err)
+	}
 	if err := te.install(); err != nil {
 		return te.Config, err
 	}
@@ -112,12 +126,47 @@ func (te *Environment) startServer() (err error) {
 		return fmt.Errorf("unable to start control plane itself: %w", err)
 	}
 	te.ControlPlane.env = te
-	admin, err := te.server.AddUser(kenvtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	te.Config.QPS, te.Config.Burst = 1000, 2000
+	return nil
+}
+
+// awaitDefaultNamespace waits until the server has the namespace default, at most five seconds.
+func awaitDefaultNamespace(config *rest.Config) error {
+	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return err
 	}
-	te.KubeConfig, err = admin.KubeConfig()
-	return err
+	var last error
+	err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, 5*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			last = c.Get(ctx, client.ObjectKey{Name: metav1.NamespaceDefault}, &corev1.Namespace{})
+			return last == nil, nil
+		})
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, last)
+	}
+	return nil
+}
+
+// kubeConfigOf returns a kubeconfig with the server and the credentials of config.
+func kubeConfigOf(config *rest.Config) ([]byte, error) {
+	config = rest.CopyConfig(config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, err
+	}
+	const name = "envtest"
+	return clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{name: {
+			Server: config.Host, CertificateAuthorityData: config.CAData, TLSServerName: config.ServerName,
+			InsecureSkipTLSVerify: config.Insecure,
+		}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
+			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Token: config.BearerToken,
+			Username: config.Username, Password: config.Password, Exec: config.ExecProvider,
+		}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	})
 }
 
 // install installs webhooks and CRDs.
@@ -171,10 +220,11 @@ func (te *Environment) Stop() error {
 	return errors.Join(errs...)
 }
 
-// AddUser returns a user of the server. Its clients have the rate limits of baseConfig, which may be nil.
+// AddUser returns a user of the server. The configuration of its clients has the settings of baseConfig, which may be
+// nil, such as QPS.
 func (te *Environment) AddUser(user User, baseConfig *rest.Config) (*AuthenticatedUser, error) {
 	if te.server == nil {
-		return nil, errors.New("add a user: the environment has no server of its own")
+		return nil, errors.New("no API server authentication is configured yet: call Start first")
 	}
 	added, err := te.server.AddUser(kenvtest.User(user), baseConfig)
 	if err != nil {
