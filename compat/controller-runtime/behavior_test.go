@@ -83,7 +83,8 @@ func TestSelectorsOfDefaultNamespacesApplyToKinds(t *testing.T) {
 	}
 }
 
-// TestCacheKnowsOnlyItsNamespaces reads outside the namespaces of a cache, and objects that cannot exist.
+// TestCacheKnowsOnlyItsNamespaces reads outside the namespaces of a cache, objects that do not exist, and by a field
+// without an index.
 func TestCacheKnowsOnlyItsNamespaces(t *testing.T) {
 	c := newCache(t, cache.Options{DefaultNamespaces: map[string]cache.Config{"default": {}}})
 	const unknown = "because of unknown namespace for the cache"
@@ -103,6 +104,14 @@ func TestCacheKnowsOnlyItsNamespaces(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "none"}, &corev1.Node{}); !apierrors.IsNotFound(err) {
 		t.Errorf("Get of a kind without namespaces: %v", err)
+	}
+	err = c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "none"}, &corev1.Secret{})
+	if !apierrors.IsNotFound(err) || err.Error() != `Secret "none" not found` {
+		t.Errorf("Get of an object that does not exist: %v", err)
+	}
+	err = c.List(t.Context(), &corev1.SecretList{}, client.MatchingFields{"type": "a"})
+	if err == nil || !strings.Contains(err.Error(), "Index with name field:type does not exist") {
+		t.Errorf("List by a field without an index: %v", err)
 	}
 	all := newCache(t, cache.Options{})
 	if err := all.Get(t.Context(), client.ObjectKey{Name: "a"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {

@@ -94,7 +94,7 @@ func TestEventsHaveTheFieldsOfTheirRecorder(t *testing.T) {
 	var out lines
 	mgr := start(t, ctrl.Options{Logger: out.verbose(1)}, func(ctrl.Manager) {})
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "recorded", UID: "1"}}
-	mgr.GetEventRecorderFor("core").Eventf(object, "Normal", "Core", "note %d", 1) //nolint:staticcheck
+	mgr.GetEventRecorderFor("core").Eventf(object, "Normal", "Core", "note %d", 1)
 	mgr.GetEventRecorder("modern").Eventf(object, nil, "Warning", "Modern", "Act", "note %d", 2)
 	var stored corev1.EventList
 	await(t, func() error {

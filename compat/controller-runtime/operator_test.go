@@ -371,6 +371,22 @@ func TestWebhooksOfTheManagerAreCalled(t *testing.T) {
 	}
 }
 
+// TestPanicsOfWebhooksAreLogged calls a webhook that panics.
+func TestPanicsOfWebhooksAreLogged(t *testing.T) {
+	var out lines
+	hook := &admission.Webhook{
+		Handler:        admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { panic("it breaks") }),
+		LogConstructor: func(logr.Logger, *admission.Request) logr.Logger { return out.logger() },
+	}
+	response := hook.Handle(t.Context(), admission.Request{})
+	if response.Allowed || response.Result.Message != "panic: it breaks [recovered]" {
+		t.Errorf("response: %+v", response.Result)
+	}
+	if line := out.with("Observed a panic"); line["panic"] != "it breaks" {
+		t.Errorf("line of the panic: %v", line)
+	}
+}
+
 func TestLeadershipIsElected(t *testing.T) {
 	var led sync.WaitGroup
 	led.Add(1)

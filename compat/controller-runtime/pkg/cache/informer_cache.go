@@ -303,7 +303,8 @@ func (c *informerCache) Get(
 		o.UnsafeDisableDeepCopy = k.opts.config(key.Namespace).UnsafeDisableDeepCopy
 	}
 	err = k.cache.Get(ctx, key, obj, o.Cached())
-	if err != nil && (key.Name == "" || key.Namespace == "" && c.isNamespaced(gvk)) {
+	if apierrors.IsNotFound(err) || err != nil && (key.Name == "" || key.Namespace == "" && c.isNamespaced(gvk)) {
+		// As in controller-runtime, the error of a cached read has the kind instead of the resource.
 		return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
 	}
 	return err
@@ -342,6 +343,10 @@ func (c *informerCache) List(ctx context.Context, list client.ObjectList, opts .
 		o.UnsafeDisableDeepCopy = k.opts.config(o.Namespace).UnsafeDisableDeepCopy
 	}
 	if err := k.cache.List(ctx, list, o.Cached()); err != nil {
+		if unindexed, ok := errors.AsType[*kcache.NotIndexedError](err); ok {
+			return fmt.Errorf("Index with name field:%s does not exist: call IndexField of the cache",
+				unindexed.Field)
+		}
 		return err
 	}
 	list.SetContinue("continue-not-supported")

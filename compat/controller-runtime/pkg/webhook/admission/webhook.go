@@ -95,7 +95,8 @@ func (wh *Webhook) Handle(ctx context.Context, req Request) (response Response) 
 		}
 	}()
 	logger := wh.logger(&req)
-	response = wh.Handler.Handle(logf.IntoContext(ctx, logger), req)
+	ctx = logf.IntoContext(ctx, logger) // also for the log of a panic
+	response = wh.Handler.Handle(ctx, req)
 	if err := response.Complete(req); err != nil {
 		logger.Error(err, "unable to encode response")
 		response = Errored(http.StatusInternalServerError, errUnableToEncodeResponse)
