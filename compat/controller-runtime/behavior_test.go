@@ -50,6 +50,9 @@ func newCache(t *testing.T, o cache.Options) cache.Cache {
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
+	if !c.WaitForCacheSync(ctx) {
+		t.Fatal("the cache has not started")
+	}
 	return c
 }
 
