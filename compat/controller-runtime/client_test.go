@@ -95,7 +95,8 @@ func TestKindsOfTypedObjects(t *testing.T) {
 		t.Errorf("list: kind %q, %v", list.Kind, err)
 	}
 	metadata := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}}
-	if err := c.List(ctx, metadata); err != nil || metadata.Kind != "Deployment" || metadata.Items[0].Kind != "Deployment" {
+	err := c.List(ctx, metadata)
+	if err != nil || metadata.Kind != "Deployment" || metadata.Items[0].Kind != "Deployment" {
 		t.Errorf("list of metadata: kind %q, %v", metadata.Kind, err)
 	}
 }

@@ -374,8 +374,9 @@ func TestWebhooksOfTheManagerAreCalled(t *testing.T) {
 // TestPanicsOfWebhooksAreLogged calls a webhook that panics.
 func TestPanicsOfWebhooksAreLogged(t *testing.T) {
 	var out lines
+	breaks := func(context.Context, admission.Request) admission.Response { panic("it breaks") }
 	hook := &admission.Webhook{
-		Handler:        admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { panic("it breaks") }),
+		Handler:        admission.HandlerFunc(breaks),
 		LogConstructor: func(logr.Logger, *admission.Request) logr.Logger { return out.logger() },
 	}
 	response := hook.Handle(t.Context(), admission.Request{})
