@@ -433,7 +433,7 @@ var internalLayers = []internalLayer{
 			"scaffold/templated scaffold/versions",
 		"plans the changes of commands; generators are in a later layer",
 	},
-	{"migrate/rewrite", "diagnostic", "loads, edits and checks Go code, independent of rules"},
+	{"migrate/rewrite", "diagnostic gocommand", "loads, edits and checks Go code, independent of rules"},
 	{"migrate/rules", "migrate/rewrite", "a rule is one row or one function"},
 	{"migrate", "diagnostic yamlnode migrate/rewrite migrate/rules scaffold/gomod scaffold/layout scaffold/plan " +
 		"scaffold/project", "converts projects of kubebuilder into ordinary projects"},

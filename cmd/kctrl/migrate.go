@@ -65,7 +65,10 @@ of the module.
 
 The command changes code only if type information proves that the behavior stays the same. Other
 code keeps using controller-runtime's API, and the command lists these uses. It writes nothing
-unless all packages and tests of the module compile before and after the rewrite.`,
+unless all packages and tests of the module compile before and after the rewrite.
+
+It also type-checks files that build constraints exclude, with the tags and the GOOS that they need.
+It does not rewrite packages used by files that do not compile, and it changes no generated files.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runMigrateCode(cmd.Context(), s, args, write) },
 	}
 	write.addFlags(cmd.Flags())

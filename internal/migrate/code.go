@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/migrate/rewrite"
@@ -28,6 +29,10 @@ type Report struct {
 	Left       int `json:"left"`
 	// Names are the names to which the remaining references refer, the most frequent one first.
 	Names []Name `json:"names"`
+	// Configurations are the build configurations besides the default for which the module was type-checked.
+	Configurations []string `json:"configurations"`
+	// Skipped are files that were not rewritten: generated files, and files that were not type-checked.
+	Skipped []rewrite.Skipped `json:"skipped"`
 	// Dropped are groups of rules that were not applied to a package.
 	Dropped []rewrite.Dropped `json:"dropped"`
 }
@@ -113,7 +118,12 @@ func adopted(p *plan.Plan) error {
 }
 
 func reportOf(r *rewrite.Result) *Report {
-	report := &Report{Files: len(r.Files), Names: []Name{}, Dropped: r.Dropped}
+	report := &Report{
+		Files: len(r.Files), Names: []Name{},
+		Configurations: append([]string{}, r.Configurations...),
+		Skipped:        append([]rewrite.Skipped{}, r.Skipped...),
+		Dropped:        append([]rewrite.Dropped{}, r.Dropped...),
+	}
 	for _, n := range r.Before {
 		report.References += n
 	}
@@ -124,9 +134,6 @@ func reportOf(r *rewrite.Result) *Report {
 	slices.SortFunc(report.Names, func(a, b Name) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
 	})
-	if report.Dropped == nil {
-		report.Dropped = []rewrite.Dropped{}
-	}
 	return report
 }
 
@@ -135,9 +142,24 @@ const shownNames = 10
 
 // Print writes the report as text.
 func (r *Report) Print(w io.Writer) {
-	fmt.Fprintf(w, "%d of %d references to controller-runtime rewritten in %d files; all packages and tests compile\n",
-		r.References-r.Left, r.References, r.Files)
+	compiled := "all packages and tests compile"
+	if len(r.Configurations) > 0 {
+		compiled += ", also with " + strings.Join(r.Configurations, " and with ")
+	}
+	fmt.Fprintf(w, "%d of %d references to controller-runtime rewritten in %d files; %s\n",
+		r.References-r.Left, r.References, r.Files, compiled)
+	for _, f := range r.Skipped {
+		state := "not type-checked"
+		if f.Checked {
+			state = "not rewritten"
+		}
+		fmt.Fprintf(w, "%s: %s: %s\n", f.File, state, f.Reason)
+	}
 	for _, d := range r.Dropped {
+		if d.Group == "" {
+			fmt.Fprintf(w, "%s: not rewritten: %s\n", d.Package, d.Reason)
+			continue
+		}
 		fmt.Fprintf(w, "%s: without the rules for %s: %s\n", d.Package, d.Group, d.Reason)
 	}
 	if len(r.Names) == 0 {

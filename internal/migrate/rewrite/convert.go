@@ -13,26 +13,46 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// convert adds converters to values that have a type of one API where the type of the other API is required, in all
-// packages of the module. It does so in both directions, because rewritten packages and all other packages pass values
-// to each other. Several passes may be necessary, because a converted value can change the type of a function's result.
-func (m Module) convert(
-	ctx context.Context, r *Result, loaded []*packages.Package, groups []Group,
-) ([]*packages.Package, error) {
+// check type-checks the module with the new files in all configurations, and returns the packages or the first error.
+//
+// It adds converters to values that have a type of one API where the type of the other API is required, in all packages
+// of the module. It does so in both directions, because rewritten packages and all other packages pass values to each
+// other. Several passes may be necessary, because a converted value can change the type of a function's result.
+func (w *rewriting) check(ctx context.Context, groups []Group) (all []*packages.Package, broken *packages.Error, err error) {
 	var converters []Converter
 	for _, group := range groups {
 		converters = append(converters, group.Converters...)
 	}
-	for range 2 {
-		changed, err := r.convertOnce(loaded, converters)
-		if err != nil || !changed {
-			return loaded, err
+	const passes = 3
+	for pass := range passes {
+		all = nil
+		changed := false
+		for _, c := range w.configurations {
+			loaded, err := w.load(ctx, c, w.Files)
+			if err != nil {
+				return nil, nil, err
+			}
+			all = append(all, loaded...)
+			broken := firstError(loaded)
+			if broken == nil {
+				continue
+			}
+			converted := false
+			if pass < passes-1 {
+				if converted, err = w.convertOnce(loaded, converters); err != nil {
+					return nil, nil, err
+				}
+			}
+			if !converted {
+				return nil, broken, nil
+			}
+			changed = true
 		}
-		if loaded, err = m.load(ctx, r.Files); err != nil {
-			return nil, err
+		if !changed {
+			break
 		}
 	}
-	return loaded, nil
+	return all, nil, nil
 }
 
 // convertOnce adds converters at the positions of type errors. It reports whether it changed a file.
@@ -40,10 +60,13 @@ func (r *Result) convertOnce(loaded []*packages.Package, converters []Converter)
 	files := map[string]*File{}
 	for _, pkg := range loaded {
 		for _, e := range pkg.TypeErrors {
-			name := pkg.Fset.Position(e.Pos).Filename
 			i := slices.IndexFunc(pkg.Syntax, func(f *ast.File) bool { return f.FileStart <= e.Pos && e.Pos < f.FileEnd })
-			if i < 0 || len(pkg.Syntax[i].Imports) == 0 {
+			if i < 0 || len(pkg.Syntax[i].Imports) == 0 || ast.IsGenerated(pkg.Syntax[i]) {
 				continue
+			}
+			name := pkg.CompiledGoFiles[i]
+			if !slices.Contains(pkg.GoFiles, name) {
+				continue // cgo generated the file
 			}
 			if files[name] == nil {
 				f := &File{Name: name, Syntax: pkg.Syntax[i], Fset: pkg.Fset, Package: pkg.Types, Info: pkg.TypesInfo}

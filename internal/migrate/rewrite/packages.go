@@ -34,9 +34,22 @@ type Result struct {
 	Before, After map[string]int
 	// Dropped are the groups of rules that were not applied to a package, with the reason.
 	Dropped []Dropped
+	// Configurations are the build configurations besides the default for which the module was type-checked, such as
+	// "GOOS=windows" and "-tags=e2e".
+	Configurations []string
+	// Skipped are files that were not rewritten.
+	Skipped []Skipped
 }
 
-// Dropped is a group of rules that was not applied to a package, because the result would not compile.
+// Skipped is a file that was not rewritten: a generated file, or a file that was not type-checked.
+type Skipped struct {
+	File    string `json:"file"` // relative to the module
+	Reason  string `json:"reason"`
+	Checked bool   `json:"checked"`
+}
+
+// Dropped is a group of rules that was not applied to a package, because the result would not compile. An empty group
+// means all rules, because the package can be used by a file that was not type-checked.
 type Dropped struct {
 	Package string `json:"package"`
 	Group   string `json:"group"`
@@ -47,101 +60,203 @@ const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledG
 	packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule
 
 // Packages applies groups of rules to the packages that match patterns, such that the whole module compiles with the
-// result, including tests. If the module does not compile before, Packages returns a *diagnostic.Error.
+// result, including tests, in each build configuration that files of these packages and of their importers need. It
+// applies no rules to packages that files can use which compile in no configuration, and does not change generated
+// files. If the module does not compile before, Packages returns a *diagnostic.Error.
 func Packages(ctx context.Context, m Module, patterns []string, groups []Group) (*Result, error) {
-	named, err := m.names(ctx, patterns)
+	src, err := m.readSources(ctx)
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := m.load(ctx, nil)
+	named, err := m.names(ctx, src, patterns)
 	if err != nil {
 		return nil, err
 	}
-	if e := firstError(loaded); e != nil {
-		return nil, m.notCompiling("the project does not compile", e)
-	}
-	files, err := filesOf(loaded, named)
+	w := &rewriting{Module: m, sources: src, Result: &Result{Before: map[string]int{}}, packages: map[string]string{}}
+	files, err := w.loadBefore(ctx, named)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Before: map[string]int{}}
-	for _, f := range files {
-		addTo(r.Before, f.uses())
-	}
-	if err := m.converge(ctx, r, files, groups); err != nil {
+	w.keep(files, groups)
+	if err := w.converge(ctx, files, groups); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return w.Result, nil
 }
 
-// converge drops groups for packages that do not compile until all packages compile.
-func (m Module) converge(ctx context.Context, r *Result, files []*File, groups []Group) error {
-	keeps := map[string][]Group{} // by package: the groups that still apply to it
+// rewriting is the state of a call of Packages.
+type rewriting struct {
+	Module
+	*sources
+	*Result
+	configurations []configuration    // that are type-checked, the default first
+	packages       map[string]string  // by absolute name of a file: its package
+	keeps          map[string][]Group // by package: the groups that still apply to it
+	unchecked      []*sourceFile
+}
+
+// loadBefore type-checks the module, and returns the files of the named packages. It chooses the build configurations
+// that the files need.
+func (w *rewriting) loadBefore(ctx context.Context, named map[string]bool) (files []*File, err error) {
+	excluded := w.excluded(named)
+	reasons := map[string]string{}
+	candidates := []configuration{{}}
+	for _, f := range excluded {
+		reasons[f.name] = "no known build configuration includes the file"
+		if c, ok := w.configurationOf(f); ok && !slices.Contains(candidates, c) {
+			candidates = append(candidates, c)
+		}
+	}
+	for i, c := range candidates {
+		loaded, err := w.load(ctx, c, nil)
+		if err != nil {
+			return nil, err
+		}
+		broken := firstError(loaded)
+		if broken != nil && i == 0 {
+			return nil, w.notCompiling("the project does not compile", broken)
+		}
+		if broken != nil {
+			for _, f := range excluded {
+				if own, _ := w.configurationOf(f); own == c {
+					reasons[f.name] = strings.TrimPrefix(c.String()+": ", ": ") + w.relative(broken)
+				}
+			}
+			continue
+		}
+		w.configurations = append(w.configurations, c)
+		if i > 0 && c.file == "" {
+			w.Configurations = append(w.Configurations, c.String())
+		}
+		if files, err = w.addFiles(files, loaded, named); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range excluded {
+		if w.packages[f.name] == "" {
+			w.unchecked = append(w.unchecked, f)
+			w.Skipped = append(w.Skipped, Skipped{File: w.inModule(f.name), Reason: reasons[f.name]})
+		}
+	}
+	return files, nil
+}
+
+// addFiles appends the files of the named packages that are not in files yet: a package, its tests and build
+// configurations share files.
+func (w *rewriting) addFiles(files []*File, loaded []*packages.Package, named map[string]bool) ([]*File, error) {
+	for _, pkg := range loaded {
+		for i, syntax := range pkg.Syntax {
+			name := pkg.CompiledGoFiles[i]
+			if w.packages[name] != "" || filepath.Ext(name) != ".go" || !slices.Contains(pkg.GoFiles, name) {
+				continue // cgo generated the file
+			}
+			w.packages[name] = pkg.PkgPath
+			if !named[pkg.PkgPath] {
+				continue
+			}
+			source, err := os.ReadFile(name)
+			if err != nil {
+				return nil, diagnostic.AtFile(name, "cannot read", err)
+			}
+			f := &File{
+				Name: name, Syntax: syntax, Fset: pkg.Fset, Package: pkg.Types, Info: pkg.TypesInfo, Source: source,
+			}
+			uses := f.uses()
+			addTo(w.Before, uses)
+			if f.isGenerated() && len(uses) > 0 {
+				w.Skipped = append(w.Skipped, Skipped{w.inModule(name), "generated code", true})
+			}
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+// keep determines the groups that apply to each package. No group applies to a package that files can use which are
+// not type-checked.
+func (w *rewriting) keep(files []*File, groups []Group) {
+	w.keeps = map[string][]Group{}
 	for _, group := range groups {
 		for _, f := range files {
 			at := f.Package.Path()
 			f.apply([]Group{group})
-			if n := len(keeps[at]); len(f.edits) > 0 && (n == 0 || keeps[at][n-1].Name != group.Name) {
-				keeps[at] = append(keeps[at], group)
+			if n := len(w.keeps[at]); len(f.edits) > 0 && (n == 0 || w.keeps[at][n-1].Name != group.Name) {
+				w.keeps[at] = append(w.keeps[at], group)
 			}
 		}
 	}
+	for _, f := range w.unchecked {
+		used := w.usedBy(f)
+		for _, at := range slices.Sorted(maps.Keys(w.keeps)) {
+			if used[strings.TrimSuffix(at, "_test")] {
+				w.Dropped = append(w.Dropped, Dropped{at, "", w.inModule(f.name) + " is not type-checked"})
+				delete(w.keeps, at)
+			}
+		}
+	}
+}
+
+// converge drops groups for packages that do not compile until all packages compile.
+func (w *rewriting) converge(ctx context.Context, files []*File, groups []Group) error {
 	for {
-		r.Sources, r.Files = map[string][]byte{}, map[string][]byte{}
+		w.Sources, w.Files = map[string][]byte{}, map[string][]byte{}
 		for _, f := range files {
-			f.apply(keeps[f.Package.Path()])
+			f.apply(w.keeps[f.Package.Path()])
 			after, err := f.result()
 			if err != nil {
 				return err
 			}
 			if !bytes.Equal(after, f.Source) {
-				r.Sources[f.Name], r.Files[f.Name] = f.Source, after
+				w.Sources[f.Name], w.Files[f.Name] = f.Source, after
 			}
 		}
-		if len(r.Files) == 0 {
-			r.After = r.Before
+		if len(w.Files) == 0 {
+			w.After = w.Before
 			return nil
 		}
-		loaded, err := m.load(ctx, r.Files)
+		loaded, broken, err := w.check(ctx, groups)
 		if err != nil {
 			return err
 		}
-		if loaded, err = m.convert(ctx, r, loaded, groups); err != nil {
-			return err
-		}
-		broken := firstError(loaded)
 		if broken == nil {
-			return m.count(r, loaded, files)
+			w.count(loaded, files)
+			return nil
 		}
-		at, ok := m.dropFrom(broken, files, keeps)
+		at, ok := w.dropFrom(broken)
 		if !ok {
-			return m.notCompiling("the rewritten project would not compile, and nothing is written", broken)
+			return w.notCompiling("the rewritten project would not compile, and nothing is written", broken)
 		}
-		last := len(keeps[at]) - 1
-		r.Dropped = append(r.Dropped, Dropped{at, keeps[at][last].Name, m.relative(broken)})
-		keeps[at] = keeps[at][:last]
+		last := len(w.keeps[at]) - 1
+		w.Dropped = append(w.Dropped, Dropped{at, w.keeps[at][last].Name, w.relative(broken)})
+		w.keeps[at] = w.keeps[at][:last]
 	}
 }
 
 // dropFrom returns the package for which an error drops a group: the package of the file, or the one with the most
-// groups.
-func (m Module) dropFrom(e *packages.Error, files []*File, keeps map[string][]Group) (string, bool) {
-	name, _, _ := strings.Cut(m.relative(e), ":")
-	for _, f := range files {
-		if m.inModule(f.Name) == name && len(keeps[f.Package.Path()]) > 0 {
-			return f.Package.Path(), true
-		}
+// groups. It prefers packages that the package of the file imports.
+func (w *rewriting) dropFrom(e *packages.Error) (string, bool) {
+	name, _, _ := strings.Cut(w.relative(e), ":")
+	own := w.packages[filepath.Join(w.Dir, filepath.FromSlash(name))]
+	if len(w.keeps[own]) > 0 {
+		return own, true
 	}
-	all := slices.Sorted(maps.Keys(keeps))
+	imported := w.reachable(strings.TrimSuffix(own, "_test"))
+	rank := func(pkg string) int {
+		if n := len(w.keeps[pkg]); n > 0 && imported[pkg] {
+			return n + 100
+		}
+		return len(w.keeps[pkg])
+	}
+	all := slices.Sorted(maps.Keys(w.keeps))
 	if len(all) == 0 {
 		return "", false
 	}
-	most := slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(len(keeps[a]), len(keeps[b])) })
-	return most, len(keeps[most]) > 0
+	most := slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	return most, len(w.keeps[most]) > 0
 }
 
 // count counts the references that remain.
-func (m Module) count(r *Result, loaded []*packages.Package, before []*File) error {
+func (r *Result) count(loaded []*packages.Package, before []*File) {
 	named := map[string]bool{}
 	for _, f := range before {
 		named[f.Name] = true
@@ -159,7 +274,6 @@ func (m Module) count(r *Result, loaded []*packages.Package, before []*File) err
 			addTo(r.After, f.uses())
 		}
 	}
-	return nil
 }
 
 func addTo(sum, counts map[string]int) {
@@ -169,28 +283,42 @@ func addTo(sum, counts map[string]int) {
 }
 
 // config returns a configuration for go/packages.
-func (m Module) config(ctx context.Context, mode packages.LoadMode) *packages.Config {
-	return &packages.Config{
-		Context: ctx, Mode: mode, Dir: m.Dir, Tests: true, Overlay: m.Overlay, Fset: token.NewFileSet(), Env: os.Environ(),
+func (m Module) config(ctx context.Context, c configuration, mode packages.LoadMode) *packages.Config {
+	config := &packages.Config{
+		Context: ctx, Mode: mode, Dir: m.Dir, Tests: true, Overlay: m.Overlay, Fset: token.NewFileSet(),
+		Env: append(os.Environ(), c.env()...),
 	}
+	if c.tags != "" {
+		config.BuildFlags = []string{c.tags}
+	}
+	return config
 }
 
-// names returns the import paths of the packages that match patterns.
-func (m Module) names(ctx context.Context, patterns []string) (map[string]bool, error) {
-	list, err := packages.Load(m.config(ctx, packages.NeedName|packages.NeedFiles), patterns...)
-	if err != nil {
-		return nil, loadError(ctx, err)
+// names returns the import paths of the packages that match patterns, including packages that the default configuration
+// excludes.
+func (m Module) names(ctx context.Context, s *sources, patterns []string) (map[string]bool, error) {
+	named, missing := map[string]bool{}, map[string]packages.Error{}
+	for _, c := range s.namingConfigurations() {
+		list, err := packages.Load(m.config(ctx, c, packages.NeedName|packages.NeedFiles), patterns...)
+		if err != nil {
+			return nil, loadError(ctx, err)
+		}
+		for _, pkg := range list {
+			if len(pkg.Errors) > 0 && len(pkg.GoFiles) == 0 {
+				missing[pkg.PkgPath] = pkg.Errors[0]
+			} else {
+				named[pkg.PkgPath] = true
+			}
+		}
 	}
-	named := map[string]bool{}
-	for _, pkg := range list {
-		if len(pkg.Errors) > 0 && len(pkg.GoFiles) == 0 {
+	for _, pkg := range slices.Sorted(maps.Keys(missing)) {
+		if !named[pkg] {
 			return nil, &diagnostic.Error{
-				Message: "cannot find the package " + pkg.PkgPath + ": " + oneLine(pkg.Errors[0].Msg),
+				Message: "cannot find the package " + pkg + ": " + oneLine(missing[pkg].Msg),
 				Hint:    "name packages of the module, such as ./internal/controller or ./...",
 				Class:   diagnostic.ErrUsage,
 			}
 		}
-		named[pkg.PkgPath] = true
 	}
 	if len(named) == 0 {
 		return nil, &diagnostic.Error{
@@ -202,12 +330,12 @@ func (m Module) names(ctx context.Context, patterns []string) (map[string]bool, 
 }
 
 // load loads all packages of the module. The contents in files replace those on disk.
-func (m Module) load(ctx context.Context, files map[string][]byte) ([]*packages.Package, error) {
-	config := m.config(ctx, loadMode)
+func (m Module) load(ctx context.Context, c configuration, files map[string][]byte) ([]*packages.Package, error) {
+	config := m.config(ctx, c, loadMode)
 	config.Overlay = map[string][]byte{}
 	maps.Copy(config.Overlay, m.Overlay)
 	maps.Copy(config.Overlay, files)
-	loaded, err := packages.Load(config, "./...")
+	loaded, err := packages.Load(config, cmp.Or(c.file, "./..."))
 	if err != nil {
 		return nil, loadError(ctx, err)
 	}
@@ -271,30 +399,4 @@ func oneLine(message string) string {
 		}
 	}
 	return strconv.Quote(message)
-}
-
-// filesOf returns the files of the named packages, without duplicates: a package and its tests share files.
-func filesOf(loaded []*packages.Package, named map[string]bool) ([]*File, error) {
-	var files []*File
-	seen := map[string]bool{}
-	for _, pkg := range loaded {
-		if !named[pkg.PkgPath] {
-			continue
-		}
-		for i, syntax := range pkg.Syntax {
-			name := pkg.CompiledGoFiles[i]
-			if seen[name] || filepath.Ext(name) != ".go" || !slices.Contains(pkg.GoFiles, name) {
-				continue // cgo generated the file
-			}
-			seen[name] = true
-			source, err := os.ReadFile(name)
-			if err != nil {
-				return nil, diagnostic.AtFile(name, "cannot read", err)
-			}
-			files = append(files, &File{
-				Name: name, Syntax: syntax, Fset: pkg.Fset, Package: pkg.Types, Info: pkg.TypesInfo, Source: source,
-			})
-		}
-	}
-	return files, nil
 }

@@ -30,9 +30,13 @@ type Converter struct {
 	Path, Name string
 }
 
-// apply applies groups to the file. For each node, it stops at the first rule that is done with the node.
+// apply applies groups to the file. For each node, it stops at the first rule that is done with the node. It does not
+// change generated files.
 func (f *File) apply(groups []Group) {
 	f.edits, f.imports = nil, nil
+	if f.isGenerated() {
+		return
+	}
 	ast.Inspect(f.Syntax, func(n ast.Node) bool {
 		if n == nil {
 			return false
