@@ -23,6 +23,7 @@ import (
 
 // configuration selects the files of a build. The zero value is the default of the go command.
 type configuration struct {
+	dir               string // of another module in the project, relative to the module; empty for the module
 	goos, goarch, cgo string // variables of the go command; empty means the default
 	tags              string // the flag -tags; empty means the default
 	file              string // absolute path of a file that is a program of its own, with the tag ignore
@@ -31,6 +32,9 @@ type configuration struct {
 // String returns the configuration as the settings of a command line.
 func (c configuration) String() string {
 	settings := c.env()
+	if c.dir != "" {
+		settings = append(settings, "-C "+c.dir)
+	}
 	if c.tags != "" {
 		settings = append(settings, c.tags)
 	}
@@ -46,17 +50,19 @@ func (c configuration) env() (settings []string) {
 	return settings
 }
 
-// sources are the Go files of a module, including those that the default configuration excludes.
+// sources are the Go files of a module and of the modules in its subdirectories, including those that the default
+// configuration excludes.
 type sources struct {
 	context build.Context // of the default configuration
 	files   []*sourceFile
-	imports map[string][]string // by package: imported packages of the module
+	imports map[string][]string // by package: imported packages
 	uses    map[string]bool     // packages with a file that imports controller-runtime
 }
 
-// sourceFile is a Go file of the module.
+// sourceFile is a Go file of a module.
 type sourceFile struct {
 	name     string // absolute
+	dir      string // of its module, relative to the main module; empty for the main module
 	pkg      string // import path of the directory
 	clause   string // package name, without the suffix _test
 	imports  []string
@@ -66,40 +72,39 @@ type sourceFile struct {
 	included bool     // by the default configuration
 }
 
-// readSources reads the beginnings of all Go files of the module.
+// readSources reads the beginnings of all Go files of the module, and of the modules in its subdirectories.
 func (m Module) readSources(ctx context.Context) (*sources, error) {
 	s := &sources{imports: map[string][]string{}, uses: map[string]bool{}}
 	if err := s.readContext(ctx, m.Dir); err != nil {
 		return nil, loadError(ctx, err)
 	}
-	text, err := os.ReadFile(filepath.Join(m.Dir, "go.mod"))
-	if err != nil {
-		return nil, diagnostic.AtFile("go.mod", "cannot read", err)
-	}
-	module := modfile.ModulePath(text)
-	err = filepath.WalkDir(m.Dir, func(name string, entry fs.DirEntry, err error) error {
-		rel := m.inModule(name)
+	modules := map[string]string{} // by directory: module path
+	err := filepath.WalkDir(m.Dir, func(name string, entry fs.DirEntry, err error) error {
 		base := filepath.Base(name)
-		hidden := base[0] == '.' || base[0] == '_'
+		ignored := name != m.Dir && (base[0] == '.' || base[0] == '_')
 		switch {
 		case err != nil:
-			return diagnostic.AtFile(rel, "cannot read", err)
-		case name == m.Dir:
-			return nil
+			return diagnostic.AtFile(m.inModule(name), "cannot read", err)
+		case entry.IsDir() && (ignored || slices.Contains(ignoredDirs, base)):
+			return fs.SkipDir
 		case entry.IsDir():
-			_, err := os.Stat(filepath.Join(name, "go.mod"))
-			if hidden || base == "testdata" || base == "vendor" || err == nil {
-				return fs.SkipDir
+			if text, err := os.ReadFile(filepath.Join(name, "go.mod")); err == nil {
+				modules[name] = modfile.ModulePath(text)
 			}
-			return nil
-		case hidden || filepath.Ext(base) != ".go":
-			return nil
+		case !ignored && filepath.Ext(base) == ".go":
+			root := filepath.Dir(name)
+			for modules[root] == "" && root != m.Dir {
+				root = filepath.Dir(root)
+			}
+			s.add(m.Dir, root, modules[root], name)
 		}
-		s.add(module, name, path.Join(module, path.Dir(rel)))
 		return nil
 	})
 	return s, err
 }
+
+// ignoredDirs contain no packages that match ./..., or packages of other projects.
+var ignoredDirs = []string{"testdata", "third_party", "vendor"}
 
 // readContext reads the default configuration of the go command in a directory.
 func (s *sources) readContext(ctx context.Context, dir string) error {
@@ -121,13 +126,19 @@ func (s *sources) readContext(ctx context.Context, dir string) error {
 }
 
 // add reads the beginning of a file. It ignores files that are not Go, because the type checker reports them.
-func (s *sources) add(module, name, pkg string) {
+func (s *sources) add(main, root, module, name string) {
 	syntax, err := parser.ParseFile(token.NewFileSet(), name, nil,
 		parser.ImportsOnly|parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return
 	}
-	f := &sourceFile{name: name, pkg: pkg, clause: strings.TrimSuffix(syntax.Name.Name, "_test")}
+	f := &sourceFile{name: name, pkg: module, clause: strings.TrimSuffix(syntax.Name.Name, "_test")}
+	if dir, err := filepath.Rel(main, root); err == nil && dir != "." {
+		f.dir = filepath.ToSlash(dir)
+	}
+	if dir, err := filepath.Rel(root, filepath.Dir(name)); err == nil {
+		f.pkg = path.Join(module, filepath.ToSlash(dir))
+	}
 	base, _, _ := strings.Cut(filepath.Base(name), ".")
 	f.words = strings.Split(base, "_")[1:]
 	for _, group := range syntax.Comments {
@@ -143,13 +154,11 @@ func (s *sources) add(module, name, pkg string) {
 		if spec.Name != nil && spec.Name.Name == "_" {
 			continue
 		}
-		if imported == module || strings.HasPrefix(imported, module+"/") {
-			f.imports = append(f.imports, imported)
-		}
-		s.uses[pkg] = s.uses[pkg] || strings.HasPrefix(imported+"/", ControllerRuntime+"/")
+		f.imports = append(f.imports, imported)
+		s.uses[f.pkg] = s.uses[f.pkg] || strings.HasPrefix(imported+"/", ControllerRuntime+"/")
 	}
 	f.included = s.matches(s.context, f)
-	s.imports[pkg] = append(s.imports[pkg], f.imports...)
+	s.imports[f.pkg] = append(s.imports[f.pkg], f.imports...)
 	s.files = append(s.files, f)
 }
 
@@ -174,7 +183,7 @@ func (s *sources) matches(c build.Context, f *sourceFile) bool {
 	return err == nil && ok && (c.CgoEnabled || !f.cgo)
 }
 
-// reachable returns packages and all packages of the module that they import, directly or indirectly.
+// reachable returns packages and all packages that they import, directly or indirectly.
 func (s *sources) reachable(packages ...string) map[string]bool {
 	reached := map[string]bool{}
 	for len(packages) > 0 {
@@ -188,7 +197,7 @@ func (s *sources) reachable(packages ...string) map[string]bool {
 	return reached
 }
 
-// usedBy returns the packages of the module that a file can use: those that it imports, directly or indirectly, and its
+// usedBy returns the packages that a file can use: those that it imports, directly or indirectly, and its
 // own package unless the file is a program of its own.
 func (s *sources) usedBy(f *sourceFile) map[string]bool {
 	alone := slices.ContainsFunc(s.files, func(other *sourceFile) bool { return other.pkg == f.pkg && other.included })
@@ -201,10 +210,10 @@ func (s *sources) usedBy(f *sourceFile) map[string]bool {
 	return s.reachable(f.pkg)
 }
 
-// excluded returns the files that the default configuration excludes and that can use one of the packages.
+// excluded returns the files outside the default configuration of the module that can use one of the packages.
 func (s *sources) excluded(named map[string]bool) (files []*sourceFile) {
 	for _, f := range s.files {
-		if f.included {
+		if f.included && f.dir == "" {
 			continue
 		}
 		for pkg := range s.usedBy(f) {
@@ -232,7 +241,7 @@ const maxTags = 8
 // as possible. It reports whether it found one.
 func (s *sources) configurationOf(f *sourceFile) (configuration, bool) {
 	if slices.Contains(f.tags, "ignore") {
-		return configuration{file: f.name}, true
+		return configuration{dir: f.dir, file: f.name}, true
 	}
 	words := slices.Concat(f.tags, f.words)
 	for _, goos := range choices(s.context.GOOS, systems, append(words, "linux", "darwin", "windows")) {
@@ -244,7 +253,7 @@ func (s *sources) configurationOf(f *sourceFile) (configuration, bool) {
 			}
 			for range 2 {
 				if tags, ok := s.tagsFor(c, f); ok {
-					return s.configuration(c, tags), true
+					return s.configuration(f.dir, c, tags), true
 				}
 				c.CgoEnabled = !c.CgoEnabled
 			}
@@ -299,7 +308,8 @@ func (s *sources) tagsFor(c build.Context, f *sourceFile) (tags []string, ok boo
 }
 
 // configuration returns the settings in which a context differs from the default.
-func (s *sources) configuration(c build.Context, tags []string) (result configuration) {
+func (s *sources) configuration(dir string, c build.Context, tags []string) (result configuration) {
+	result.dir = dir
 	if c.GOOS != s.context.GOOS {
 		result.goos = c.GOOS
 	}
@@ -327,7 +337,7 @@ func (s *sources) namingConfigurations() []configuration {
 	}
 	all := []configuration{{}}
 	for _, f := range s.files {
-		if c, ok := s.configurationOf(f); ok && !included[f.pkg] && c.file == "" && !slices.Contains(all, c) {
+		if c, ok := s.configurationOf(f); ok && f.dir == "" && !included[f.pkg] && c.file == "" && !slices.Contains(all, c) {
 			all = append(all, c)
 		}
 	}

@@ -121,3 +121,36 @@ func TestGeneratedFilesStay(t *testing.T) {
 		t.Errorf("dropped %v, skipped %v", r.Dropped, r.Skipped)
 	}
 }
+
+// TestOtherModulesOfTheProjectCompile checks a module with tests in a subdirectory. It uses a rewritten package, and
+// the command adds a converter to it; if it does not compile before, the package stays.
+func TestOtherModulesOfTheProjectCompile(t *testing.T) {
+	const mod = "module example.com/tests\n\ngo 1.26\n\nrequire (\n\texample.com/p v0.0.0\n" +
+		"\tgithub.com/kctrl-dev/kctrl v0.0.0\n\tsigs.k8s.io/controller-runtime v0.25.0\n)\n\nreplace (\n" +
+		"\texample.com/p => ../\n\tgithub.com/kctrl-dev/kctrl => ../third_party/kctrl\n" +
+		"\tsigs.k8s.io/controller-runtime => ../third_party/controller-runtime\n)\n"
+	const use = "package s\n\nimport (\n\t\"example.com/p/p\"\n\t" + crClient + "\n)\n\n" +
+		"var Get func() client.Client\n\nvar _ = p.P{Client: Get()}\n"
+	files := func(use string) map[string]string {
+		return map[string]string{"p/p.go": reconciler, "tests/go.mod": mod, "tests/s/s.go": use}
+	}
+	m := project(t, files(use))
+	r, err := rewrite.Packages(t.Context(), m, []string{"./..."}, rules.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(use, "Get()}", "client.ToKctrl(Get())}", 1)
+	if diff := cmp.Diff(want, string(r.Files[filepath.Join(m.Dir, "tests", "s", "s.go")])); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"-C tests"}, r.Configurations); diff != "" {
+		t.Error(diff)
+	}
+	r, err = rewrite.Packages(t.Context(), project(t, files(use+"\nvar X Y\n")), []string{"./..."}, rules.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Files) > 0 || len(r.Skipped) != 1 || r.Skipped[0].Reason != "-C tests: tests/s/s.go:12:7: undefined: Y" {
+		t.Errorf("files %s, skipped %v", r.Files, r.Skipped)
+	}
+}

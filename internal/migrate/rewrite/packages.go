@@ -285,7 +285,8 @@ func addTo(sum, counts map[string]int) {
 // config returns a configuration for go/packages.
 func (m Module) config(ctx context.Context, c configuration, mode packages.LoadMode) *packages.Config {
 	config := &packages.Config{
-		Context: ctx, Mode: mode, Dir: m.Dir, Tests: true, Overlay: m.Overlay, Fset: token.NewFileSet(),
+		Context: ctx, Mode: mode, Dir: filepath.Join(m.Dir, filepath.FromSlash(c.dir)), Tests: true, Overlay: m.Overlay,
+		Fset: token.NewFileSet(),
 		Env: append(os.Environ(), c.env()...),
 	}
 	if c.tags != "" {
