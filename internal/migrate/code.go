@@ -55,6 +55,9 @@ func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan
 	if err := adopted(p); err != nil {
 		return nil, nil, err
 	}
+	if err := CheckWorkspace(ctx, dir); err != nil {
+		return nil, nil, err
+	}
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
@@ -92,15 +95,19 @@ func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan
 
 // Adopted reports whether step one is done in a project.
 func Adopted(fsys fs.FS) (bool, error) {
-	if _, err := fs.Stat(fsys, goMod); err != nil {
-		return false, noModule(err)
+	if err := checkModule(fsys); err != nil {
+		return false, err
 	}
 	return gomod.ReplacesControllerRuntime(plan.New(fsys)), nil
 }
 
 // adopted returns an error unless step one is done. It also returns an error for a module with a vendor directory.
 func adopted(p *plan.Plan) error {
-	if !gomod.ReplacesControllerRuntime(p) {
+	done, err := Adopted(p.FS())
+	if err != nil {
+		return err
+	}
+	if !done {
 		return &diagnostic.Error{
 			Pos:     token.Position{Filename: goMod},
 			Message: controllerRuntime + " is not replaced by " + gomod.DropInDir,

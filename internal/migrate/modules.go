@@ -78,8 +78,8 @@ func (m *module) target(dir string) string {
 // project's directory. It skips modules in subdirectories that cannot be migrated, and returns a note about each of
 // them.
 func modulesOf(fsys fs.FS) (all []*module, notes []*diagnostic.Error, err error) {
-	if _, err := fs.Stat(fsys, goMod); err != nil {
-		return nil, nil, noModule(err)
+	if err := checkModule(fsys); err != nil {
+		return nil, nil, err
 	}
 	names, err := filesNamed(fsys, func(name string) bool { return path.Base(name) == goMod })
 	if err != nil {
@@ -119,11 +119,29 @@ func modulesOf(fsys fs.FS) (all []*module, notes []*diagnostic.Error, err error)
 	return all, notes, nil
 }
 
-func noModule(err error) error {
-	return &diagnostic.Error{
-		Pos: token.Position{Filename: goMod}, Message: "the file is missing", Cause: err,
+// checkModule returns an error unless the directory has a go.mod that the commands can change.
+func checkModule(fsys fs.FS) error {
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return diagnostic.AtFile(goMod, "cannot read", err)
+	}
+	has := func(name string, typ fs.FileMode) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name && e.Type() == typ })
+	}
+	e := &diagnostic.Error{
+		Pos: token.Position{Filename: goMod}, Message: "the file is missing",
 		Hint: "name the directory of the operator's module with -C",
 	}
+	switch {
+	case has(goMod, 0):
+		return nil
+	case has(goMod, fs.ModeSymlink):
+		e.Message, e.Hint = "the file is a symbolic link, which kctrl migrate does not change", "replace it with a copy"
+	case has(goWork, 0):
+		e.Message += ", and go.work lists other modules"
+		e.Hint += ", and set GOWORK=off"
+	}
+	return e
 }
 
 // inFile adds the name of the file to an error about a go.mod.
@@ -163,13 +181,24 @@ func workspace(ctx context.Context, dir string) (string, error) {
 	if err != nil || file == "" || file == "off" {
 		return "", err
 	}
-	if filepath.Dir(file) != dir {
-		return "", &diagnostic.Error{
-			Message: "the project is part of the workspace " + file,
-			Hint:    "run kctrl migrate in the directory of the workspace, or set GOWORK=off",
-		}
+	if filepath.Dir(file) == dir {
+		return file, nil
 	}
-	return file, nil
+	e := &diagnostic.Error{Message: "the project is part of the workspace " + file, Hint: "set GOWORK=off"}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), goMod)); err == nil {
+		e.Hint = "run the command in the directory of the workspace, or set GOWORK=off"
+	}
+	return "", e
+}
+
+// CheckWorkspace returns an error if the module in a directory belongs to a workspace in another directory.
+func CheckWorkspace(ctx context.Context, dir string) error {
+	dir, err := absolute(dir)
+	if err != nil {
+		return err
+	}
+	_, err = workspace(ctx, dir)
+	return err
 }
 
 // goCommand runs the go command in a directory and returns its output.

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,6 +72,13 @@ type Report struct {
 // Run builds the operator on both runtimes, runs one build after the other, and returns the costs. It does not change
 // the project. Errors are *diagnostic.Error.
 func Run(ctx context.Context, o Options) (*Report, error) {
+	adopted, err := migrate.Adopted(os.DirFS(o.Dir))
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate.CheckWorkspace(ctx, o.Dir); err != nil {
+		return nil, err
+	}
 	work, err := os.MkdirTemp("", "kctrl-measure-")
 	if err != nil {
 		return nil, err
@@ -81,7 +89,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	o.Step("preparing both modules")
-	sides, err := prepare(ctx, o, work)
+	sides, err := prepare(ctx, o, work, adopted)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +117,7 @@ type side struct {
 
 // prepare returns the operator on both runtimes, the original first. One of them is the project, and the other one is a
 // copy of it.
-func prepare(ctx context.Context, o Options, work string) ([]side, error) {
-	adopted, err := migrate.Adopted(os.DirFS(o.Dir))
-	if err != nil {
-		return nil, err
-	}
+func prepare(ctx context.Context, o Options, work string, adopted bool) (sides []side, err error) {
 	copied := filepath.Join(work, "operator")
 	if err := copyTree(copied, o.Dir); err != nil {
 		return nil, err
@@ -175,16 +179,21 @@ func copyTree(to, from string) error {
 	})
 }
 
-// write applies a plan to a directory.
+// write applies a plan to a directory. It replaces symbolic links, so that it does not write to their targets.
 func write(dir string, p *plan.Plan) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	var errs []error
 	for c := range p.Changes() {
-		target := filepath.Join(dir, filepath.FromSlash(c.Path))
-		if c.Op == plan.Delete {
-			errs = append(errs, os.Remove(target))
-			continue
+		if err := root.Remove(c.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
 		}
-		errs = append(errs, os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, c.After, 0o644))
+		if c.Op != plan.Delete {
+			errs = append(errs, root.MkdirAll(path.Dir(c.Path), 0o755), root.WriteFile(c.Path, c.After, 0o644))
+		}
 	}
 	return errors.Join(errs...)
 }

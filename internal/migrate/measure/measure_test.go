@@ -14,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/afero"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // operatorVariable makes the test binary an operator that sends this number of requests, and then idles or exits.
@@ -135,6 +137,30 @@ func TestReportHasRatios(t *testing.T) {
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// TestCopyDoesNotWriteToTargetsOfLinks checks that a link in the copy of a project does not change the project.
+func TestCopyDoesNotWriteToTargetsOfLinks(t *testing.T) {
+	original, copied := t.TempDir(), t.TempDir()
+	target := filepath.Join(original, "PROJECT")
+	if err := os.WriteFile(target, []byte("before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, filepath.Join(copied, "PROJECT")); err != nil {
+		t.Fatal(err)
+	}
+	p := plan.New(afero.NewIOFS(afero.NewMemMapFs()))
+	if err := p.Edit("PROJECT", []byte("after")); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(copied, p); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{target: "before", filepath.Join(copied, "PROJECT"): "after"} {
+		if got, err := os.ReadFile(name); string(got) != want {
+			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
 }
