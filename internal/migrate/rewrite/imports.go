@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"bytes"
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -35,7 +36,7 @@ func (f *File) withImports(text []byte) ([]byte, error) {
 		}
 		added = append(added, line)
 	}
-	text = editImports(fset, text, removed, last, added)
+	text = editImports(fset, text, syntax, removed, last, added)
 	for i, name := range names {
 		text = bytes.ReplaceAll(text, []byte(placeholder(i)), []byte(name))
 	}
@@ -92,7 +93,9 @@ func (f *File) names(removed []*ast.ImportSpec) map[string]bool {
 	ast.Inspect(f.Syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
-			isRemoved := slices.ContainsFunc(removed, func(r *ast.ImportSpec) bool { return pathOf(r) == pathOf(n) })
+			isRemoved := slices.ContainsFunc(removed, func(r *ast.ImportSpec) bool {
+				return pathOf(r) == pathOf(n) && f.localName(r) == f.localName(n)
+			})
 			if !isRemoved {
 				taken[f.localName(n)] = true
 			}
@@ -147,46 +150,118 @@ func (f *File) nameFor(importPath string, taken map[string]bool) (name string, d
 	}
 }
 
-// editImports removes the lines of imports, and adds new imports after the last import of controller-runtime.
+// editImports removes imports, and adds new imports after the last import of controller-runtime.
 func editImports(
-	fset *token.FileSet, text []byte, removed []*ast.ImportSpec, last *ast.ImportSpec, added []string,
+	fset *token.FileSet, text []byte, syntax *ast.File, removed []*ast.ImportSpec, last *ast.ImportSpec, added []string,
 ) []byte {
-	line := func(spec *ast.ImportSpec) (from, to int) {
-		from, to = fset.Position(spec.Pos()).Offset, fset.Position(spec.End()).Offset
-		for from > 0 && text[from-1] != '\n' {
-			from--
-		}
-		for to < len(text) && text[to] != '\n' {
-			to++
-		}
-		return from, min(to+1, len(text))
-	}
-	var out bytes.Buffer
-	from := 0
+	i := importEditor{fset, text, syntax}
+	var edits []edit
 	for _, spec := range removed {
-		start, end := line(spec)
-		if spec == last {
-			continue
-		}
-		out.Write(text[from:start])
-		from = end
-	}
-	start, end := line(last)
-	out.Write(text[from:start])
-	kept := strings.TrimSuffix(string(text[start:end]), "\n")
-	kept, single := strings.CutPrefix(kept, "import ")
-	if !slices.Contains(removed, last) {
-		added = append([]string{strings.TrimSpace(kept)}, added...)
-	}
-	if single {
-		out.WriteString(importDeclaration(added))
-	} else {
-		for _, spec := range added {
-			out.WriteString("\t" + spec + "\n")
+		if spec != last {
+			from, to, _ := i.extent(spec)
+			edits = append(edits, edit{from, to, ""})
 		}
 	}
-	out.Write(text[end:])
+	switch isRemoved := slices.Contains(removed, last); {
+	case isRemoved:
+		edits = append(edits, i.replace(last, added))
+	case len(added) > 0:
+		edits = append(edits, i.addAfter(last, added))
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	var out bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		out.Write(text[at:e.from])
+		out.WriteString(e.text)
+		at = e.to
+	}
+	out.Write(text[at:])
 	return out.Bytes()
+}
+
+// importEditor edits the text of import declarations.
+type importEditor struct {
+	fset   *token.FileSet
+	text   []byte
+	syntax *ast.File
+}
+
+func (i importEditor) offset(p token.Pos) int { return i.fset.Position(p).Offset }
+
+// isGrouped reports whether an import is in parentheses, and returns the position where the import begins.
+func (i importEditor) isGrouped(spec *ast.ImportSpec) (grouped bool, from int) {
+	for _, decl := range i.syntax.Decls {
+		if decl, ok := decl.(*ast.GenDecl); ok && decl.Pos() <= spec.Pos() && spec.End() <= decl.End() {
+			if !decl.Lparen.IsValid() {
+				return false, i.offset(decl.Pos())
+			}
+			return true, i.offset(spec.Pos())
+		}
+	}
+	return true, i.offset(spec.Pos())
+}
+
+// extent returns the range of an import: its lines if nothing else is there except a comment at the end, or otherwise
+// the import with the semicolon that follows it.
+func (i importEditor) extent(spec *ast.ImportSpec) (from, to int, wholeLines bool) {
+	_, start := i.isGrouped(spec)
+	end := i.offset(spec.End())
+	blank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' }
+	before := bytes.TrimRightFunc(i.text[:start], blank)
+	rest := i.text[end:]
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	after := bytes.TrimLeftFunc(line, blank)
+	if (len(before) == 0 || before[len(before)-1] == '\n') && (len(after) == 0 || bytes.HasPrefix(after, []byte("//"))) {
+		return len(before), min(end+len(line)+1, len(i.text)), true
+	}
+	if len(after) > 0 && after[0] == ';' {
+		return start, end + len(line) - len(after) + 1, false
+	}
+	return start, end, false
+}
+
+// replace returns the edit that replaces an import with others, which may be none.
+func (i importEditor) replace(spec *ast.ImportSpec, others []string) edit {
+	from, to, wholeLines := i.extent(spec)
+	grouped, start := i.isGrouped(spec)
+	switch {
+	case wholeLines && grouped:
+		return edit{from, to, importLines(others)}
+	case wholeLines:
+		return edit{from, to, importDeclaration(others)}
+	case len(others) == 0:
+		return edit{from, to, ""}
+	case grouped:
+		return edit{start, i.offset(spec.End()), strings.Join(others, "; ")}
+	}
+	return edit{start, i.offset(spec.End()), strings.TrimSpace(importDeclaration(others))}
+}
+
+// addAfter returns the edit that adds imports after another one.
+func (i importEditor) addAfter(spec *ast.ImportSpec, others []string) edit {
+	from, to, wholeLines := i.extent(spec)
+	grouped, _ := i.isGrouped(spec)
+	end := i.offset(spec.End())
+	switch {
+	case wholeLines && grouped:
+		return edit{to, to, importLines(others)}
+	case wholeLines:
+		kept := strings.TrimPrefix(strings.TrimSpace(string(i.text[from:to])), "import")
+		return edit{from, to, importDeclaration(append([]string{strings.TrimSpace(kept)}, others...))}
+	case grouped:
+		return edit{end, end, "; " + strings.Join(others, "; ")}
+	}
+	return edit{end, end, "\n" + strings.TrimSpace(importDeclaration(others))}
+}
+
+// importLines returns the lines of imports in parentheses.
+func importLines(specs []string) string {
+	var lines strings.Builder
+	for _, spec := range specs {
+		lines.WriteString("\t" + spec + "\n")
+	}
+	return lines.String()
 }
 
 // importDeclaration returns an import declaration, or "" if specs is empty.
@@ -197,7 +272,7 @@ func importDeclaration(specs []string) string {
 	case 1:
 		return "import " + specs[0] + "\n"
 	}
-	return "import (\n\t" + strings.Join(specs, "\n\t") + "\n)\n"
+	return "import (\n" + importLines(specs) + ")\n"
 }
 
 func pathOf(spec *ast.ImportSpec) string {

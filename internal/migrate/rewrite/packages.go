@@ -287,7 +287,7 @@ func (m Module) config(ctx context.Context, c configuration, mode packages.LoadM
 	config := &packages.Config{
 		Context: ctx, Mode: mode, Dir: filepath.Join(m.Dir, filepath.FromSlash(c.dir)), Tests: true, Overlay: m.Overlay,
 		Fset: token.NewFileSet(),
-		Env: append(os.Environ(), c.env()...),
+		Env:  append(os.Environ(), c.env()...),
 	}
 	if c.tags != "" {
 		config.BuildFlags = []string{c.tags}

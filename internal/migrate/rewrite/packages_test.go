@@ -74,6 +74,28 @@ func TestNamesOfImports(t *testing.T) {
 			"package p\n\nimport (\n\t" + runtime + "object\"\n\t" + runtime + "reconcile\"\n)\n\n" +
 				"var _ reconcile.Request\nvar _ object.Object\n",
 		},
+		"several imports on a line": {
+			"package p; import \"sigs.k8s.io/controller-runtime/pkg/client\"; import ctrl \"sigs.k8s.io/controller-runtime\"\n\n" +
+				"var _ client.Object\nvar _ ctrl.Manager\n",
+			"package p;  import ctrl \"sigs.k8s.io/controller-runtime\"\nimport " + runtime + "object\"\n\n" +
+				"var _ object.Object\nvar _ ctrl.Manager\n",
+		},
+		"parentheses on a line": {
+			"package p\n\nimport (\"sigs.k8s.io/controller-runtime/pkg/client\"; ctrl \"sigs.k8s.io/controller-runtime\")\n\n" +
+				"var _ client.Object\nvar _ ctrl.Request\n",
+			"package p\n\nimport ( " + runtime + "object\"; " + runtime + "reconcile\")\n\n" +
+				"var _ object.Object\nvar _ reconcile.Request\n",
+		},
+		"a comment between the words": {
+			"package p\n\nimport /* the API */ client \"sigs.k8s.io/controller-runtime/pkg/client\"\n\nvar _ client.Object\n",
+			"package p\n\nimport " + runtime + "object\"\n\nvar _ object.Object\n",
+		},
+		"two names of one package": {
+			"package p\n\nimport (\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n" +
+				"\tobject \"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\nvar _ client.Object\nvar _ object.WithWatch\n",
+			"package p\n\nimport (\n\tkobject " + runtime + "object\"\n" +
+				"\tobject \"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\nvar _ kobject.Object\nvar _ object.WithWatch\n",
+		},
 		"a function as a value stays": {
 			imports + "var F = client.IgnoreNotFound\n\nvar _ ctrl.Request\n",
 			"package p\n\nimport (\n\t" + runtime + "reconcile\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\n" +
