@@ -67,6 +67,7 @@ type sourceFile struct {
 	clause   string // package name, without the suffix _test
 	imports  []string
 	cgo      bool
+	uses     bool     // imports controller-runtime
 	tags     []string // of its build constraints
 	words    []string // parts of its name that can be build constraints
 	included bool     // by the default configuration
@@ -155,9 +156,10 @@ func (s *sources) add(main, root, module, name string) {
 			continue
 		}
 		f.imports = append(f.imports, imported)
-		s.uses[f.pkg] = s.uses[f.pkg] || strings.HasPrefix(imported+"/", ControllerRuntime+"/")
+		f.uses = f.uses || strings.HasPrefix(imported+"/", ControllerRuntime+"/")
 	}
 	f.included = s.matches(s.context, f)
+	s.uses[f.pkg] = s.uses[f.pkg] || f.uses
 	s.imports[f.pkg] = append(s.imports[f.pkg], f.imports...)
 	s.files = append(s.files, f)
 }

@@ -2,6 +2,7 @@ package rewrite_test
 
 import (
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,5 +153,33 @@ func TestOtherModulesOfTheProjectCompile(t *testing.T) {
 	}
 	if len(r.Files) > 0 || len(r.Skipped) != 1 || r.Skipped[0].Reason != "-C tests: tests/s/s.go:12:7: undefined: Y" {
 		t.Errorf("files %s, skipped %v", r.Files, r.Skipped)
+	}
+}
+
+// TestFilesWithCgoAreChecked checks a file that uses cgo and passes a client to its package, with and without cgo in
+// the default configuration.
+func TestFilesWithCgoAreChecked(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler")
+	}
+	for _, value := range []string{"0", "1"} {
+		t.Setenv("CGO_ENABLED", value)
+		m := project(t, map[string]string{
+			"p/p.go": reconciler,
+			"p/c.go": "package p\n\n// int one(void) { return 1; }\nimport \"C\"\n\nimport " + crClient + "\n\n" +
+				"var _, _ = C.one(), P{Client: client.Client(nil)}\n",
+		})
+		r, err := rewrite.Packages(t.Context(), m, []string{"./..."}, rules.All)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []rewrite.Skipped{{File: "p/c.go", Reason: "the file uses cgo", Checked: true}}
+		if diff := cmp.Diff(want, r.Skipped); diff != "" {
+			t.Error(diff)
+		}
+		if len(r.Dropped) != 1 || r.Dropped[0].Group != "clients" || len(r.Files) != 1 ||
+			(len(r.Configurations) == 1) != (value == "0") {
+			t.Errorf("CGO_ENABLED=%s: dropped %v, files %s, configurations %v", value, r.Dropped, r.Files, r.Configurations)
+		}
 	}
 }

@@ -144,16 +144,20 @@ func (w *rewriting) loadBefore(ctx context.Context, named map[string]bool) (file
 // addFiles appends the files of the named packages that are not in files yet: a package, its tests and build
 // configurations share files.
 func (w *rewriting) addFiles(files []*File, loaded []*packages.Package, named map[string]bool) ([]*File, error) {
+	added := map[string]bool{} // by name: whether the file is new and in a named package
 	for _, pkg := range loaded {
+		for _, name := range pkg.GoFiles {
+			if w.packages[name] == "" {
+				w.packages[name] = pkg.PkgPath
+				added[name] = named[pkg.PkgPath]
+			}
+		}
 		for i, syntax := range pkg.Syntax {
 			name := pkg.CompiledGoFiles[i]
-			if w.packages[name] != "" || filepath.Ext(name) != ".go" || !slices.Contains(pkg.GoFiles, name) {
-				continue // cgo generated the file
-			}
-			w.packages[name] = pkg.PkgPath
-			if !named[pkg.PkgPath] {
+			if !added[name] {
 				continue
 			}
+			delete(added, name)
 			source, err := os.ReadFile(name)
 			if err != nil {
 				return nil, diagnostic.AtFile(name, "cannot read", err)
@@ -167,6 +171,11 @@ func (w *rewriting) addFiles(files []*File, loaded []*packages.Package, named ma
 				w.Skipped = append(w.Skipped, Skipped{w.inModule(name), "generated code", true})
 			}
 			files = append(files, f)
+		}
+	}
+	for _, f := range w.files {
+		if added[f.name] && f.cgo && f.uses { // the compiler reads another file, which cgo generated
+			w.Skipped = append(w.Skipped, Skipped{w.inModule(f.name), "the file uses cgo", true})
 		}
 	}
 	return files, nil
