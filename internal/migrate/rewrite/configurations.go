@@ -3,6 +3,7 @@ package rewrite
 import (
 	"cmp"
 	"context"
+	"go/ast"
 	"go/build"
 	"go/build/constraint"
 	"go/parser"
@@ -57,6 +58,7 @@ type sources struct {
 	files   []*sourceFile
 	imports map[string][]string // by package: imported packages
 	uses    map[string]bool     // packages with a file that imports controller-runtime
+	linked  map[string]bool     // symbolic links and their targets
 }
 
 // sourceFile is a Go file of a module.
@@ -75,7 +77,7 @@ type sourceFile struct {
 
 // readSources reads the beginnings of all Go files of the module, and of the modules in its subdirectories.
 func (m Module) readSources(ctx context.Context) (*sources, error) {
-	s := &sources{imports: map[string][]string{}, uses: map[string]bool{}}
+	s := &sources{imports: map[string][]string{}, uses: map[string]bool{}, linked: map[string]bool{}}
 	if err := s.readContext(ctx, m.Dir); err != nil {
 		return nil, loadError(ctx, err)
 	}
@@ -93,6 +95,9 @@ func (m Module) readSources(ctx context.Context) (*sources, error) {
 				modules[name] = modfile.ModulePath(text)
 			}
 		case !ignored && filepath.Ext(base) == ".go":
+			if real, err := filepath.EvalSymlinks(name); err == nil && entry.Type()&fs.ModeSymlink != 0 {
+				s.linked[name], s.linked[real] = true, true
+			}
 			root := filepath.Dir(name)
 			for modules[root] == "" && root != m.Dir {
 				root = filepath.Dir(root)
@@ -177,6 +182,17 @@ func appendTags(tags []string, expr constraint.Expr) []string {
 		return append(tags, expr.Tag)
 	}
 	return tags
+}
+
+// whyFixed returns the reason why a file is not to be changed, or "".
+func (s *sources) whyFixed(name string, syntax *ast.File) string {
+	switch {
+	case ast.IsGenerated(syntax):
+		return "generated code"
+	case s.linked[name]:
+		return "a symbolic link, or the target of one"
+	}
+	return ""
 }
 
 // matches reports whether a build includes a file.

@@ -2,6 +2,7 @@ package rewrite_test
 
 import (
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -181,5 +182,23 @@ func TestFilesWithCgoAreChecked(t *testing.T) {
 			(len(r.Configurations) == 1) != (value == "0") {
 			t.Errorf("CGO_ENABLED=%s: dropped %v, files %s, configurations %v", value, r.Dropped, r.Files, r.Configurations)
 		}
+	}
+}
+
+// TestLinkedFilesStay checks a file that two packages share by a symbolic link.
+func TestLinkedFilesStay(t *testing.T) {
+	m := project(t, map[string]string{
+		"a/a.go": "package p\n\nimport " + crClient + "\n\nvar _ client.Object\n",
+		"b/b.go": "package p\n\nimport " + crClient + "\n\nvar _ client.Object\n",
+	})
+	if err := os.Symlink("../a/a.go", filepath.Join(m.Dir, "b", "a.go")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := rewrite.Packages(t.Context(), m, []string{"./..."}, rules.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Files) != 1 || r.Files[filepath.Join(m.Dir, "b", "b.go")] == nil || len(r.Skipped) != 2 {
+		t.Errorf("files %s, skipped %v", r.Files, r.Skipped)
 	}
 }

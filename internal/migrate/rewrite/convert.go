@@ -56,21 +56,21 @@ func (w *rewriting) check(ctx context.Context, groups []Group) (all []*packages.
 }
 
 // convertOnce adds converters at the positions of type errors. It reports whether it changed a file.
-func (r *Result) convertOnce(loaded []*packages.Package, converters []Converter) (changed bool, err error) {
+func (w *rewriting) convertOnce(loaded []*packages.Package, converters []Converter) (changed bool, err error) {
 	files := map[string]*File{}
 	for _, pkg := range loaded {
 		for _, e := range pkg.TypeErrors {
 			i := slices.IndexFunc(pkg.Syntax, func(f *ast.File) bool { return f.FileStart <= e.Pos && e.Pos < f.FileEnd })
-			if i < 0 || len(pkg.Syntax[i].Imports) == 0 || ast.IsGenerated(pkg.Syntax[i]) {
+			if i < 0 || len(pkg.Syntax[i].Imports) == 0 {
 				continue
 			}
 			name := pkg.CompiledGoFiles[i]
-			if !slices.Contains(pkg.GoFiles, name) {
-				continue // cgo generated the file
+			if !slices.Contains(pkg.GoFiles, name) || w.whyFixed(name, pkg.Syntax[i]) != "" {
+				continue // cgo generated the file, or it is fixed
 			}
 			if files[name] == nil {
 				f := &File{Name: name, Syntax: pkg.Syntax[i], Fset: pkg.Fset, Package: pkg.Types, Info: pkg.TypesInfo}
-				if f.Source, err = r.current(name); err != nil {
+				if f.Source, err = w.current(name); err != nil {
 					return false, err
 				}
 				files[name] = f
@@ -84,10 +84,10 @@ func (r *Result) convertOnce(loaded []*packages.Package, converters []Converter)
 		if len(f.edits) == 0 {
 			continue
 		}
-		if r.Sources[name] == nil {
-			r.Sources[name] = f.Source
+		if w.Sources[name] == nil {
+			w.Sources[name] = f.Source
 		}
-		if r.Files[name], err = f.result(); err != nil {
+		if w.Files[name], err = f.result(); err != nil {
 			return false, err
 		}
 		changed = true

@@ -28,6 +28,7 @@ type File struct {
 	Info    *types.Info
 	Source  []byte
 
+	fixed   bool // not to be changed
 	edits   []edit
 	imports []string // paths of packages that the new text uses
 }
@@ -53,9 +54,6 @@ func (f *File) Wrap(n ast.Node, before, after string) {
 }
 
 func (f *File) offset(p token.Pos) int { return f.Fset.Position(p).Offset }
-
-// isGenerated reports whether a program generates the file, so that rules do not change it.
-func (f *File) isGenerated() bool { return ast.IsGenerated(f.Syntax) }
 
 // Qualified returns a text for an exported identifier of a package, which the file will import.
 func (f *File) Qualified(path, name string) string {

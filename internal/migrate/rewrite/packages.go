@@ -167,8 +167,11 @@ func (w *rewriting) addFiles(files []*File, loaded []*packages.Package, named ma
 			}
 			uses := f.uses()
 			addTo(w.Before, uses)
-			if f.isGenerated() && len(uses) > 0 {
-				w.Skipped = append(w.Skipped, Skipped{w.inModule(name), "generated code", true})
+			if reason := w.whyFixed(name, syntax); reason != "" {
+				f.fixed = true
+				if len(uses) > 0 {
+					w.Skipped = append(w.Skipped, Skipped{w.inModule(name), reason, true})
+				}
 			}
 			files = append(files, f)
 		}

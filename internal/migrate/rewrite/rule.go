@@ -31,10 +31,10 @@ type Converter struct {
 }
 
 // apply applies groups to the file. For each node, it stops at the first rule that is done with the node. It does not
-// change generated files.
+// change fixed files.
 func (f *File) apply(groups []Group) {
 	f.edits, f.imports = nil, nil
-	if f.isGenerated() {
+	if f.fixed {
 		return
 	}
 	ast.Inspect(f.Syntax, func(n ast.Node) bool {
