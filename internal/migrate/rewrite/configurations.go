@@ -228,12 +228,9 @@ func (s *sources) usedBy(f *sourceFile) map[string]bool {
 	return s.reachable(f.pkg)
 }
 
-// excluded returns the files outside the default configuration of the module that can use one of the packages.
-func (s *sources) excluded(named map[string]bool) (files []*sourceFile) {
+// users returns the files that can use one of the packages.
+func (s *sources) users(named map[string]bool) (files []*sourceFile) {
 	for _, f := range s.files {
-		if f.included && f.dir == "" {
-			continue
-		}
 		for pkg := range s.usedBy(f) {
 			if s.uses[pkg] && (named[pkg] || named[pkg+"_test"]) {
 				files = append(files, f)
@@ -258,6 +255,9 @@ const maxTags = 8
 // configurationOf returns a configuration that includes a file: the first one in an order that changes as few settings
 // as possible. It reports whether it found one.
 func (s *sources) configurationOf(f *sourceFile) (configuration, bool) {
+	if f.included {
+		return configuration{dir: f.dir}, true
+	}
 	if slices.Contains(f.tags, "ignore") {
 		return configuration{dir: f.dir, file: f.name}, true
 	}

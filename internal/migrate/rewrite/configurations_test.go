@@ -72,7 +72,11 @@ func TestExcludedFilesAreRewrittenOrChecked(t *testing.T) {
 		},
 		"a version of Go that does not exist": {
 			map[string]string{"q/q.go": in("q", "//go:build go1.999")}, []string{"./..."},
-			nil, nil, "no known build configuration includes the file", "example.com/p/p",
+			nil, nil, "no known build includes the file", "example.com/p/p",
+		},
+		"a directory that ./... does not match": {
+			map[string]string{"go.mod": "\nignore ./q\n", "q/q.go": in("q", "")}, []string{"./..."},
+			nil, nil, "no known build includes the file", "example.com/p/p",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

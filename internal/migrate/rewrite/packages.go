@@ -98,11 +98,11 @@ type rewriting struct {
 // loadBefore type-checks the module, and returns the files of the named packages. It chooses the build configurations
 // that the files need.
 func (w *rewriting) loadBefore(ctx context.Context, named map[string]bool) (files []*File, err error) {
-	excluded := w.excluded(named)
+	users := w.users(named)
 	reasons := map[string]string{}
 	candidates := []configuration{{}}
-	for _, f := range excluded {
-		reasons[f.name] = "no known build configuration includes the file"
+	for _, f := range users {
+		reasons[f.name] = "no known build includes the file"
 		if c, ok := w.configurationOf(f); ok && !slices.Contains(candidates, c) {
 			candidates = append(candidates, c)
 		}
@@ -117,7 +117,7 @@ func (w *rewriting) loadBefore(ctx context.Context, named map[string]bool) (file
 			return nil, w.notCompiling("the project does not compile", broken)
 		}
 		if broken != nil {
-			for _, f := range excluded {
+			for _, f := range users {
 				if own, _ := w.configurationOf(f); own == c {
 					reasons[f.name] = strings.TrimPrefix(c.String()+": ", ": ") + w.relative(broken)
 				}
@@ -132,7 +132,7 @@ func (w *rewriting) loadBefore(ctx context.Context, named map[string]bool) (file
 			return nil, err
 		}
 	}
-	for _, f := range excluded {
+	for _, f := range users {
 		if w.packages[f.name] == "" {
 			w.unchecked = append(w.unchecked, f)
 			w.Skipped = append(w.Skipped, Skipped{File: w.inModule(f.name), Reason: reasons[f.name]})

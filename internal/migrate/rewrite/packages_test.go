@@ -26,7 +26,7 @@ func project(t *testing.T, files map[string]string) rewrite.Module {
 		t.Fatal(err)
 	}
 	for _, f := range archive.Files {
-		files[f.Name] = string(f.Data)
+		files[f.Name] = string(f.Data) + files[f.Name]
 	}
 	for name, text := range files {
 		target := filepath.Join(dir, filepath.FromSlash(name))
