@@ -70,6 +70,10 @@ func TestExcludedFilesAreRewrittenOrChecked(t *testing.T) {
 			map[string]string{"q/q.go": in("q", "//go:build old") + "\nvar X Y\n"}, []string{"./..."},
 			nil, nil, "-tags=old: q/q.go:12:7: undefined: Y", "example.com/p/p",
 		},
+		"a platform that does not exist": {
+			map[string]string{"q/q_plan9_s390x.go": in("q", "")}, []string{"./..."},
+			nil, nil, "GOOS=plan9 GOARCH=s390x: ", "example.com/p/p",
+		},
 		"a version of Go that does not exist": {
 			map[string]string{"q/q.go": in("q", "//go:build go1.999")}, []string{"./..."},
 			nil, nil, "no known build includes the file", "example.com/p/p",
@@ -151,6 +155,15 @@ func TestOtherModulesOfTheProjectCompile(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"-C tests"}, r.Configurations); diff != "" {
 		t.Error(diff)
+	}
+	broken := files(use)
+	broken["tests/go.mod"] = "module example.com/tests\n\ngo 1.26\n"
+	r, err = rewrite.Packages(t.Context(), project(t, broken), []string{"./..."}, rules.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Files) > 0 || len(r.Skipped) != 1 || !strings.Contains(r.Skipped[0].Reason, "example.com/p/p") {
+		t.Errorf("files %s, skipped %v", r.Files, r.Skipped)
 	}
 	r, err = rewrite.Packages(t.Context(), project(t, files(use+"\nvar X Y\n")), []string{"./..."}, rules.All)
 	if err != nil {

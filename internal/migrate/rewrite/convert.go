@@ -18,7 +18,9 @@ import (
 // It adds converters to values that have a type of one API where the type of the other API is required, in all packages
 // of the module. It does so in both directions, because rewritten packages and all other packages pass values to each
 // other. Several passes may be necessary, because a converted value can change the type of a function's result.
-func (w *rewriting) check(ctx context.Context, groups []Group) (all []*packages.Package, broken *packages.Error, err error) {
+func (w *rewriting) check(
+	ctx context.Context, groups []Group,
+) (all []*packages.Package, broken *packages.Error, err error) {
 	var converters []Converter
 	for _, group := range groups {
 		converters = append(converters, group.Converters...)

@@ -109,17 +109,23 @@ func (w *rewriting) loadBefore(ctx context.Context, named map[string]bool) (file
 	}
 	for i, c := range candidates {
 		loaded, err := w.load(ctx, c, nil)
-		if err != nil {
+		if err != nil && (i == 0 || ctx.Err() != nil) {
 			return nil, err
 		}
 		broken := firstError(loaded)
 		if broken != nil && i == 0 {
 			return nil, w.notCompiling("the project does not compile", broken)
 		}
-		if broken != nil {
+		if err != nil || broken != nil {
+			reason := ""
+			if err != nil {
+				reason = err.Error()
+			} else {
+				reason = w.relative(broken)
+			}
 			for _, f := range users {
 				if own, _ := w.configurationOf(f); own == c {
-					reasons[f.name] = strings.TrimPrefix(c.String()+": ", ": ") + w.relative(broken)
+					reasons[f.name] = strings.TrimPrefix(c.String()+": ", ": ") + reason
 				}
 			}
 			continue
@@ -351,6 +357,9 @@ func (m Module) load(ctx context.Context, c configuration, files map[string][]by
 	loaded, err := packages.Load(config, cmp.Or(c.file, "./..."))
 	if err != nil {
 		return nil, loadError(ctx, err)
+	}
+	if len(loaded) == 0 { // for example, on an unknown platform
+		return nil, loadError(ctx, errors.New("the go command lists no packages"))
 	}
 	slices.SortFunc(loaded, func(a, b *packages.Package) int { return cmp.Compare(a.ID, b.ID) })
 	return loaded, nil

@@ -75,8 +75,8 @@ func TestNamesOfImports(t *testing.T) {
 				"var _ reconcile.Request\nvar _ object.Object\n",
 		},
 		"several imports on a line": {
-			"package p; import \"sigs.k8s.io/controller-runtime/pkg/client\"; import ctrl \"sigs.k8s.io/controller-runtime\"\n\n" +
-				"var _ client.Object\nvar _ ctrl.Manager\n",
+			"package p; import \"sigs.k8s.io/controller-runtime/pkg/client\"; " +
+				"import ctrl \"sigs.k8s.io/controller-runtime\"\n\nvar _ client.Object\nvar _ ctrl.Manager\n",
 			"package p;  import ctrl \"sigs.k8s.io/controller-runtime\"\nimport " + runtime + "object\"\n\n" +
 				"var _ object.Object\nvar _ ctrl.Manager\n",
 		},
