@@ -202,7 +202,7 @@ func (i importEditor) isGrouped(spec *ast.ImportSpec) (grouped bool, from int) {
 	return true, i.offset(spec.Pos())
 }
 
-// extent returns the range of an import: its lines if nothing else is there except a comment at the end, or otherwise
+// extent returns the range of an import: its lines if only a comment follows it on them, or otherwise
 // the import with the semicolon that follows it.
 func (i importEditor) extent(spec *ast.ImportSpec) (from, to int, wholeLines bool) {
 	_, start := i.isGrouped(spec)
