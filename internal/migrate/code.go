@@ -108,6 +108,9 @@ func adopted(p *plan.Plan) error {
 		return err
 	}
 	if !done {
+		if _, _, err := modulesOf(p.FS()); err != nil {
+			return err // step one reports the same
+		}
 		return &diagnostic.Error{
 			Pos:     token.Position{Filename: goMod},
 			Message: controllerRuntime + " is not replaced by " + gomod.DropInDir,

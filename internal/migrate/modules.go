@@ -159,6 +159,9 @@ func (m *module) check() *diagnostic.Error {
 	}
 	for _, r := range m.file.Replace {
 		if r.Old.Path == controllerRuntime && path.Join(m.dir, r.New.Path) != gomod.DropInDir {
+			if above, ok := strings.CutSuffix(path.Clean(r.New.Path), "/"+gomod.DropInDir); ok {
+				return failed("the module uses "+gomod.DropInDir+" in "+above, "run the command in that directory: -C "+above)
+			}
 			return failed(controllerRuntime+" is already replaced by "+strings.TrimSpace(r.New.Path+" "+r.New.Version),
 				"remove the replace line; kctrl migrate writes one of its own")
 		}
