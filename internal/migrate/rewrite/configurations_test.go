@@ -156,14 +156,16 @@ func TestOtherModulesOfTheProjectCompile(t *testing.T) {
 	if diff := cmp.Diff([]string{"-C tests"}, r.Configurations); diff != "" {
 		t.Error(diff)
 	}
-	broken := files(use)
-	broken["tests/go.mod"] = "module example.com/tests\n\ngo 1.26\n"
-	r, err = rewrite.Packages(t.Context(), project(t, broken), []string{"./..."}, rules.All)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Files) > 0 || len(r.Skipped) != 1 || !strings.Contains(r.Skipped[0].Reason, "example.com/p/p") {
-		t.Errorf("files %s, skipped %v", r.Files, r.Skipped)
+	for _, incomplete := range []string{"", "require example.com/p v0.0.0\n\nreplace example.com/p => ../\n"} {
+		broken := files("package s\n\nimport \"example.com/p/p\"\n\nvar _ = p.P{}\n")
+		broken["tests/go.mod"] = "module example.com/tests\n\ngo 1.26\n\n" + incomplete
+		r, err = rewrite.Packages(t.Context(), project(t, broken), []string{"./..."}, rules.All)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Files) > 0 || len(r.Skipped) != 1 {
+			t.Errorf("files %s, skipped %v", r.Files, r.Skipped)
+		}
 	}
 	r, err = rewrite.Packages(t.Context(), project(t, files(use+"\nvar X Y\n")), []string{"./..."}, rules.All)
 	if err != nil {

@@ -375,8 +375,8 @@ func loadError(ctx context.Context, err error) error {
 	}
 }
 
-// firstError returns the first error in a list of packages. It prefers errors whose positions are in the files
-// themselves, because the go command's errors contain the names of temporary copies of overlay files.
+// firstError returns the first error in a list of packages or in their dependencies. It prefers errors whose positions
+// are in the files themselves, because the go command's errors contain the names of temporary copies of overlay files.
 func firstError(list []*packages.Package) *packages.Error {
 	var first *packages.Error
 	for _, pkg := range list {
@@ -388,6 +388,14 @@ func firstError(list []*packages.Package) *packages.Error {
 				first = &e
 			}
 		}
+	}
+	if i := slices.IndexFunc(list, func(pkg *packages.Package) bool { return pkg.IllTyped }); first == nil && i >= 0 {
+		first = &packages.Error{Msg: "a dependency of " + list[i].PkgPath + " does not compile"}
+		packages.Visit(list[i:i+1], nil, func(pkg *packages.Package) {
+			if len(pkg.Errors) > 0 {
+				first = &pkg.Errors[0]
+			}
+		})
 	}
 	return first
 }
