@@ -391,9 +391,17 @@ func firstError(list []*packages.Package) *packages.Error {
 	}
 	if i := slices.IndexFunc(list, func(pkg *packages.Package) bool { return pkg.IllTyped }); first == nil && i >= 0 {
 		first = &packages.Error{Msg: "a dependency of " + list[i].PkgPath + " does not compile"}
-		packages.Visit(list[i:i+1], nil, func(pkg *packages.Package) {
+		packages.Visit(list[i:i+1], nil, func(pkg *packages.Package) { // dependencies first
 			if len(pkg.Errors) > 0 {
 				first = &pkg.Errors[0]
+			}
+		})
+	}
+	if first != nil && strings.HasPrefix(first.Msg, "could not import") {
+		packages.Visit(list, nil, func(pkg *packages.Package) {
+			i := slices.IndexFunc(pkg.Errors, func(e packages.Error) bool { return e.Kind == packages.ListError })
+			if i >= 0 && strings.HasPrefix(first.Msg, "could not import") {
+				first = &pkg.Errors[i] // the reason
 			}
 		})
 	}
@@ -425,7 +433,7 @@ func (m Module) inModule(name string) string {
 func oneLine(message string) string {
 	for line := range strings.Lines(message) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return line
+			return strings.TrimSuffix(line, "; to add:")
 		}
 	}
 	return strconv.Quote(message)
