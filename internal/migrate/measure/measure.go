@@ -115,29 +115,30 @@ type side struct {
 	program string // path of the executable
 }
 
-// prepare returns the operator on both runtimes, the original first. One of them is the project, and the other one is a
-// copy of it.
-func prepare(ctx context.Context, o Options, work string, adopted bool) (sides []side, err error) {
-	copied := filepath.Join(work, "operator")
-	if err := copyTree(copied, o.Dir); err != nil {
-		return nil, err
+// prepare returns copies of the operator on both runtimes, the original first. The builds use copies, because the go
+// command can write files such as go.work.sum.
+func prepare(ctx context.Context, o Options, work string, adopted bool) ([]side, error) {
+	original := side{name: "controller-runtime", dir: filepath.Join(work, "original")}
+	moved := side{name: "kctrl's runtime", dir: filepath.Join(work, "moved")}
+	for _, s := range []side{original, moved} {
+		if err := copyTree(s.dir, o.Dir); err != nil {
+			return nil, err
+		}
 	}
-	original, moved := side{name: "controller-runtime", dir: o.Dir}, side{name: "kctrl's runtime", dir: copied}
 	if !adopted {
-		p, err := migrate.Adopt(ctx, copied, os.DirFS(copied), o.Build)
+		p, err := migrate.Adopt(ctx, moved.dir, os.DirFS(moved.dir), o.Build)
 		if err != nil {
 			return nil, err
 		}
-		return []side{original, moved}, write(copied, p)
+		return []side{original, moved}, write(moved.dir, p)
 	}
-	original.dir, moved.dir = copied, o.Dir
 	for adopted {
-		p, err := migrate.Undo(os.DirFS(copied))
+		p, err := migrate.Undo(os.DirFS(original.dir))
 		if err == nil {
-			err = write(copied, p)
+			err = write(original.dir, p)
 		}
 		if err == nil {
-			adopted, err = migrate.Adopted(os.DirFS(copied))
+			adopted, err = migrate.Adopted(os.DirFS(original.dir))
 		}
 		if err != nil {
 			return nil, err
@@ -158,7 +159,7 @@ func copyTree(to, from string) error {
 		}
 		target := filepath.Join(to, rel)
 		switch {
-		case entry.IsDir() && slices.Contains([]string{".git", "bin", "node_modules"}, entry.Name()):
+		case entry.IsDir() && (rel == "bin" || entry.Name() == ".git" || entry.Name() == "node_modules"):
 			return fs.SkipDir
 		case entry.IsDir():
 			return os.MkdirAll(target, 0o755)

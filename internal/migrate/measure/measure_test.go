@@ -4,6 +4,8 @@ package measure
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -137,6 +139,40 @@ func TestReportHasRatios(t *testing.T) {
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// TestBuildsUseCopies checks that neither build runs in the project, and that packages with the name bin are copied.
+func TestBuildsUseCopies(t *testing.T) {
+	project := t.TempDir()
+	const mod = "module example.com/p\n"
+	const replaced = mod + "\nreplace sigs.k8s.io/controller-runtime => ./third_party/controller-runtime\n"
+	step, err := json.Marshal(map[string]any{"step": "modules", "files": []map[string]any{{
+		"path": "go.mod", "before": []byte(mod), "after": fmt.Sprintf("%x", sha256.Sum256([]byte(replaced))),
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"go.mod": replaced, ".kctrl/migrate/0001.json": string(step), "internal/bin/bin.go": "package bin\n",
+	} {
+		target := filepath.Join(project, name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, []byte(content), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sides, err := prepare(t.Context(), Options{Dir: project}, t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{mod, replaced} {
+		if got, err := os.ReadFile(filepath.Join(sides[i].dir, "go.mod")); string(got) != want || sides[i].dir == project {
+			t.Errorf("%s: got %q, %v", sides[i].dir, got, err)
+		}
+		if _, err := os.Stat(filepath.Join(sides[i].dir, "internal", "bin", "bin.go")); err != nil {
+			t.Error(err)
 		}
 	}
 }
