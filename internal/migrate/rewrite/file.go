@@ -128,8 +128,17 @@ func (f *File) result() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if formatted, err := format.Source(f.Source); err != nil || !bytes.Equal(formatted, f.Source) {
-		return text, nil // the author did not format the file with gofmt
+	lf, crlf := []byte("\n"), []byte("\r\n")
+	source, isCRLF := f.Source, bytes.Count(f.Source, crlf) == bytes.Count(f.Source, lf)
+	if isCRLF {
+		source, text = bytes.ReplaceAll(source, crlf, lf), bytes.ReplaceAll(text, crlf, lf)
 	}
-	return format.Source(text)
+	formatted, err := format.Source(source)
+	if err == nil && bytes.Equal(formatted, source) { // otherwise the author did not format the file with gofmt
+		text, err = format.Source(text)
+	}
+	if isCRLF {
+		text = bytes.ReplaceAll(text, lf, crlf)
+	}
+	return text, err
 }

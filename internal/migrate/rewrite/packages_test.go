@@ -96,6 +96,12 @@ func TestNamesOfImports(t *testing.T) {
 			"package p\n\nimport (\n\tkobject " + runtime + "object\"\n" +
 				"\tobject \"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\nvar _ kobject.Object\nvar _ object.WithWatch\n",
 		},
+		"CRLF line ends": {
+			strings.ReplaceAll(imports+"var _ client.Object\nvar _ ctrl.Request\nvar _ ctrl.Manager\n", "\n", "\r\n"),
+			strings.ReplaceAll("package p\n\nimport (\n\t"+runtime+"object\"\n\t"+runtime+"reconcile\"\n"+
+				"\tctrl \"sigs.k8s.io/controller-runtime\"\n)\n\n"+
+				"var _ object.Object\nvar _ reconcile.Request\nvar _ ctrl.Manager\n", "\n", "\r\n"),
+		},
 		"a function as a value stays": {
 			imports + "var F = client.IgnoreNotFound\n\nvar _ ctrl.Request\n",
 			"package p\n\nimport (\n\t" + runtime + "reconcile\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\n" +
