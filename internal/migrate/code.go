@@ -147,6 +147,28 @@ func reportOf(r *rewrite.Result) *Report {
 	return report
 }
 
+// printSkipped writes a line for each file that was not rewritten, and one line for all files that were not type-checked
+// for the same reason.
+func (r *Report) printSkipped(w io.Writer) {
+	unchecked := map[string]int{}
+	for _, f := range r.Skipped {
+		if !f.Checked {
+			unchecked[f.Reason]++
+		}
+	}
+	for _, f := range r.Skipped {
+		switch n := unchecked[f.Reason]; {
+		case f.Checked:
+			fmt.Fprintf(w, "%s: not rewritten: %s\n", f.File, f.Reason)
+		case n == 1:
+			fmt.Fprintf(w, "%s: not type-checked: %s\n", f.File, f.Reason)
+		case n > 1:
+			fmt.Fprintf(w, "%s and other files (%d): not type-checked: %s\n", f.File, n-1, f.Reason)
+			unchecked[f.Reason] = 0
+		}
+	}
+}
+
 // shownNames is the number of names that Print lists.
 const shownNames = 10
 
@@ -156,15 +178,12 @@ func (r *Report) Print(w io.Writer) {
 	if len(r.Configurations) > 0 {
 		compiled += ", also with " + strings.Join(r.Configurations, " and with ")
 	}
+	if slices.ContainsFunc(r.Skipped, func(f rewrite.Skipped) bool { return !f.Checked }) {
+		compiled += "; some files are not type-checked"
+	}
 	fmt.Fprintf(w, "%d of %d references to controller-runtime rewritten in %d files; %s\n",
 		r.References-r.Left, r.References, r.Files, compiled)
-	for _, f := range r.Skipped {
-		state := "not type-checked"
-		if f.Checked {
-			state = "not rewritten"
-		}
-		fmt.Fprintf(w, "%s: %s: %s\n", f.File, state, f.Reason)
-	}
+	r.printSkipped(w)
 	for _, d := range r.Dropped {
 		if d.Group == "" {
 			fmt.Fprintf(w, "%s: not rewritten: %s\n", d.Package, d.Reason)
