@@ -147,8 +147,8 @@ func reportOf(r *rewrite.Result) *Report {
 	return report
 }
 
-// printSkipped writes a line for each file that was not rewritten, and one line for all files that were not type-checked
-// for the same reason.
+// printSkipped writes a line for each file that was not rewritten. Files that were not type-checked for the same reason
+// share a line.
 func (r *Report) printSkipped(w io.Writer) {
 	unchecked := map[string]int{}
 	for _, f := range r.Skipped {
