@@ -77,7 +77,7 @@ It does not rewrite packages used by files that do not compile, and it changes n
 
 func runMigrateCode(ctx context.Context, s *streams, patterns []string, write writeOptions) error {
 	return s.change(ctx, write, anyDirectory, func(p *openedProject) error {
-		planned, report, err := migrate.Code(ctx, s.dir, p.fsys, patterns)
+		planned, report, err := migrate.Code(ctx, s.dir, p.fsys, patterns, progress(s).Step)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,10 @@ type Name struct {
 // Code plans step two for the packages that match patterns, such as ./internal/controller. Without patterns it plans
 // the step for all packages of the module. Code for which no rule exists keeps using controller-runtime's API. Errors
 // are *diagnostic.Error; it is also an error if the module does not compile before or after the step.
-func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan.Plan, *Report, error) {
+// step, which may be nil, reports the progress.
+func Code(
+	ctx context.Context, dir string, fsys fs.FS, patterns []string, step func(message string),
+) (*plan.Plan, *Report, error) {
 	dir, err := absolute(dir)
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +70,7 @@ func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan
 	if err := gomod.AddRuntime(complete, rules.Packages()...); err != nil {
 		return nil, nil, err
 	}
-	module := rewrite.Module{Dir: dir, Overlay: complete.Overlay(dir)}
+	module := rewrite.Module{Dir: dir, Overlay: complete.Overlay(dir), Step: step}
 	result, err := rewrite.Packages(ctx, module, patterns, rules.All)
 	if err != nil {
 		return nil, nil, err

@@ -24,6 +24,9 @@ type Module struct {
 	Dir string
 	// Overlay has files that are not yet on disk, by absolute path.
 	Overlay map[string][]byte
+	// Step is called before each further build configuration is type-checked for the first time, which can take minutes.
+	// It may be nil.
+	Step func(message string)
 }
 
 // Result has the new files of packages, and the numbers of references.
@@ -108,6 +111,9 @@ func (w *rewriting) loadBefore(ctx context.Context, named map[string]bool) (file
 		}
 	}
 	for i, c := range candidates {
+		if i > 0 && c.file == "" && w.Step != nil {
+			w.Step("type-checking the module with " + c.String())
+		}
 		loaded, err := w.load(ctx, c, nil)
 		if err != nil && (i == 0 || ctx.Err() != nil) {
 			return nil, err
