@@ -70,8 +70,9 @@ func (g *generation) empty(of chosen) error {
 	return nil
 }
 
+// writeFile plans an output. Like controller-gen, it also replaces files that PROJECT.lock does not record.
 func (g *generation) writeFile(o postprocess.File) error {
-	return g.plan.WriteFile(plan.File{Path: o.Path, Content: o.Content, Template: o.Generator, Owner: plan.Generated})
+	return g.plan.WriteFile(plan.File{Path: o.Path, Content: o.Content, Template: o.Generator, Force: true})
 }
 
 // prune deletes files in the lock that an earlier run generated and this run did not. It keeps files that the user

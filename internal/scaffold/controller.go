@@ -54,7 +54,7 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 	steps := []func() error{
 		func() error { return gomod.RequirePackage(w.Plan, resource.Path, opts.Module) },
 		func() error { return w.Controller(o, opts.Name) },
-		func() error { return render.WriteRegistration(w.Plan, proj) },
+		w.Register,
 		func() error { return templated.WriteProject(w.Plan, proj) },
 	}
 	return w.Plan, plan.InOrder(steps...)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
@@ -70,7 +69,7 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 		func() error { return render.WriteRegistration(p, proj) },
 		func() error { return templated.WriteProject(p, proj) },
 	)
-	return p, inTheWayOfInit(err)
+	return p, plan.WithoutForce(err)
 }
 
 // checkNewDir rejects a directory that already has a project. It also rejects a directory that is not a Go module and
@@ -120,17 +119,6 @@ func projectExists(fsys fs.FS) error {
 		e.Hint = "start in a new directory"
 	}
 	return e
-}
-
-// inTheWayOfInit replaces hints that suggest --force, because init does not have this flag.
-func inTheWayOfInit(err error) error {
-	errs := diagnostic.All(err)
-	for _, single := range errs {
-		if e, ok := errors.AsType[*diagnostic.Error](single); ok && strings.Contains(e.Hint, "--force") {
-			e.Hint = "move it away, then run the command again"
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // newProject checks the options and sets defaults.

@@ -121,6 +121,9 @@ func ReplaceRuntime(p *plan.Plan, proj *project.Project) error {
 			return err
 		}
 	}
+	for i := range files {
+		files[i].Force = true // the lock may be lost
+	}
 	return writeFiles(p, files)
 }
 

@@ -52,7 +52,8 @@ const (
 	// Shared is for a file that both kctrl and the user change. Commands merge the changes and never overwrite an edited
 	// file.
 	Shared Owner = iota
-	// Generated is for a file that only kctrl writes, such as zz_generated.deepcopy.go. It is always overwritten.
+	// Generated is for a file that only kctrl writes, such as zz_generated.deepcopy.go. It is overwritten even if it was
+	// edited, but not if neither kctrl nor another generator of Go code wrote it.
 	Generated
 	// User is for a file that belongs to the user as soon as it differs from what kctrl wrote. WriteFile keeps an existing
 	// file.
@@ -71,8 +72,8 @@ type File struct {
 	// Template identifies the source of the content in the lock: the path of a template, or the name of a generator. If it
 	// is empty, the plan adds no lock entry; an existing entry is updated for the new content.
 	Template string
-	// Owner decides what happens to an existing file with different content. A Generated file is replaced, and a User file
-	// is kept. For other owners, an edited file is an error.
+	// Owner decides what happens to an existing file with different content. A Generated file is replaced if it was
+	// generated, and a User file is kept. Otherwise the file is an error.
 	Owner Owner
 	// Force replaces the file regardless of its owner.
 	Force bool

@@ -22,6 +22,8 @@
 //     a killed process.
 //   - A file that changed between the plan and Apply is never overwritten.
 //   - An edited file is overwritten only if its [Owner] is Generated, or if Force is set.
+//   - A file that kctrl did not write is overwritten only if it has the header of generated Go code, or if Force is
+//     set.
 //   - A plan with the existing content of all files is empty.
 //
 // # Concurrency

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -86,7 +87,7 @@ func (p *Plan) WriteFile(f File) error {
 	}
 	f.Content = endedAs(state.after, f.Content)
 	switch {
-	case state.after == nil || f.Force || f.Owner == Generated:
+	case state.after == nil || f.Force || f.Owner == Generated && p.isGenerated(f.Path, state.after):
 	case f.Owner == User:
 		return nil
 	case p.lock.Touched(f.Path, state.after) && !bytes.Equal(state.after, f.Content):
@@ -375,12 +376,33 @@ func endedAs(file, content []byte) []byte {
 	return content
 }
 
+const forceHint = "move it away, or add --force to overwrite it"
+
+// WithoutForce returns the error of a command whose flag --force does not overwrite files, without hints at this flag.
+func WithoutForce(err error) error {
+	errs := diagnostic.All(err)
+	for _, single := range errs {
+		if e, ok := errors.AsType[*diagnostic.Error](single); ok && e.Hint == forceHint {
+			e.Hint = "move it away, then run the command again"
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isGenerated reports whether kctrl wrote a file, or the Go file has the header of generated code.
+func (p *Plan) isGenerated(path string, content []byte) bool {
+	_, known := p.lock.Entry(path)
+	return known || strings.HasSuffix(path, ".go") && generatedHeader.Match(content)
+}
+
+var generatedHeader = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.\r?$`)
+
 func (p *Plan) protected(path string) error {
 	message := "has been edited since kctrl wrote it"
 	if _, known := p.lock.Entry(path); !known {
 		message = "exists and was not written by kctrl"
 	}
-	return diagnostic.In(path, message, "move it away, or add --force to overwrite it")
+	return diagnostic.In(path, message, forceHint)
 }
 
 // nonNil returns an empty slice for nil, because nil means a missing file.

@@ -47,7 +47,7 @@ func TestOwners(t *testing.T) {
 		{"shared file that is not there", "v1", File{Path: "new.txt", Content: []byte("v2")}, "v2", true},
 		{"generated file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Owner: Generated}, "v2", false},
 		{"generated file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2"), Owner: Generated,
-			Template: "t"}, "v2", false},
+			Template: "t"}, "error: exists and was not written by kctrl", true},
 		{"file of the user, as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2"), Owner: User}, "v1", false},
 		{"file of the user, edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Owner: User}, "edit", true},
 		{"file of the user, the user's", "v1", File{Path: "users.txt", Content: []byte("v2"), Owner: User, Template: "t"},

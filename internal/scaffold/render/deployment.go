@@ -13,18 +13,23 @@ import (
 )
 
 // DeployWebhooks plans the manifests that deploy the project's webhooks, and adds new manifests to kustomizations. It
-// does not add items again that the user removed from a list.
+// does not add items again that the user removed from a list. It never overwrites files that kctrl did not write.
 func DeployWebhooks(p *plan.Plan, proj *project.Project) error {
-	view, found := layout.WebhooksView(proj)
+	return plan.WithoutForce((&Rendering{Plan: p, project: proj}).deployWebhooks())
+}
+
+func (r *Rendering) deployWebhooks() error {
+	view, found := layout.WebhooksView(r.project)
 	if !found {
 		return nil
 	}
-	if others, err := OthersWebhooks(p); err != nil || others {
+	if others, err := OthersWebhooks(r.Plan); err != nil || others {
 		return err
 	}
-	r := &Rendering{Plan: p, project: proj}
-	err := r.write(func(c *partList, _ Kind) { c.addWebhooks(proj) }, Kind{})
-	return errors.Join(err, dropUnused(p, templates.Webhooks()[layout.CertificatesOf(proj)], view))
+	if err := r.write(func(c *partList, _ Kind) { c.addWebhooks(r.project) }, Kind{}); err != nil {
+		return err
+	}
+	return dropUnused(r.Plan, templates.Webhooks()[layout.CertificatesOf(r.project)], view)
 }
 
 // OthersDeployment reports whether the user or another tool wrote the deployment manifests, as in a migrated project.
@@ -54,16 +59,16 @@ func OthersWebhooks(p *plan.Plan) (bool, error) {
 	return true, nil
 }
 
-// dropUnused plans the deletion of files that only other certificate issuers need.
+// dropUnused plans the deletion of files that kctrl wrote and that only other certificate issuers need.
 func dropUnused(p *plan.Plan, used []templates.Template[templates.WebhooksView], view templates.WebhooksView) error {
 	var err error
 	for _, list := range templates.Webhooks() {
 		for _, t := range list {
 			name := t.Path(view)
-			if !slices.ContainsFunc(used, func(u templates.Template[templates.WebhooksView]) bool {
-				return u.Path(
-					view) == name
-			}) {
+			isUsed := slices.ContainsFunc(used, func(u templates.Template[templates.WebhooksView]) bool {
+				return u.Path(view) == name
+			})
+			if _, known := p.Lock().Entry(name); known && !isUsed {
 				err = errors.Join(err, p.Delete(name))
 			}
 		}

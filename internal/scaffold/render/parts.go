@@ -151,7 +151,7 @@ func (c *partList) addWebhooks(proj *project.Project) {
 			item := "../" + strings.TrimPrefix(path.Dir(f.Path), "config/")
 			f.Listings = []Listing{{layout.DefaultDir, list, item}}
 		}
-		c.add(f, func(r *Rendering) error { return templated.Render(r.Plan, t, view, true) })
+		c.add(f, func(r *Rendering) error { return templated.Render(r.Plan, t, view, r.force) })
 	}
 	allow := templates.AllowWebhooks()
 	name := allow.Path(view)

@@ -15,7 +15,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
+// WriteRegistration plans the generated Go files that register the kinds and controllers of the project in its manager.
+// It never overwrites files that kctrl did not write.
 func WriteRegistration(p *plan.Plan, proj *project.Project) error {
+	return plan.WithoutForce((&Rendering{Plan: p, project: proj}).Register())
+}
+
+// Register plans the same files as [WriteRegistration].
+func (r *Rendering) Register() error {
+	p, proj := r.Plan, r.project
 	header, err := templated.GoHeader(p)
 	if err != nil {
 		return err
@@ -36,11 +44,11 @@ func WriteRegistration(p *plan.Plan, proj *project.Project) error {
 		return err
 	}
 	isKnown := g.IsKnown(p)
-	if err := templated.Render(p, templates.Register(), view, true); err != nil {
+	if err := templated.Render(p, templates.Register(), view, r.force); err != nil {
 		return err
 	}
 	for _, view := range versions {
-		if err := templated.Render(p, templates.VersionRegister(), view, true); err != nil {
+		if err := templated.Render(p, templates.VersionRegister(), view, r.force); err != nil {
 			return err
 		}
 	}

@@ -102,8 +102,8 @@ func (r *Rendering) write(collect func(*partList, Kind), o Kind) error {
 // Finish plans the files that depend on all features of the project.
 func (r *Rendering) Finish() error {
 	return plan.InOrder(
-		func() error { return DeployWebhooks(r.Plan, r.project) },
-		func() error { return WriteRegistration(r.Plan, r.project) },
+		r.deployWebhooks,
+		r.Register,
 		func() error { return templated.WriteProject(r.Plan, r.project) },
 	)
 }

@@ -268,5 +268,5 @@ func (s *syncing) updateGenerated(f, now render.File) error {
 	if _, text, err := s.read(f); err != nil || now.Content == nil || text == nil || !bytes.Equal(text, f.Content) {
 		return err
 	}
-	return s.plan.WriteFile(plan.File{Path: f.Path, Content: now.Content, Template: f.Template, Owner: f.Owner})
+	return s.plan.WriteFile(plan.File{Path: f.Path, Content: now.Content, Template: f.Template, Force: true})
 }
