@@ -28,9 +28,9 @@ keeps modules that are newer.
 
 kctrl replaces files that you did not edit and merges files that you edited. The base of a merge is
 the file that kctrl wrote, which it finds in git by the hash in PROJECT.lock. It writes conflicts
-with git's conflict markers and lists them. It changes controllers, webhooks, their tests and the
-main function only if the merge has no conflicts and compiles. It never changes types, samples and
-conversions, but lists those with newer templates.
+with git's conflict markers, lists them, and exits with code 3 until you resolve them. It changes
+controllers, webhooks, their tests and the main function only if the merge has no conflicts and
+compiles. It never changes types, samples and conversions, but lists those with newer templates.
 
 Review the result with git diff, and revert it with git checkout.`,
 		Args: noArgs,

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -35,9 +37,10 @@ func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
 
 // result is the output of a writing command with -o json.
 type result struct {
-	DryRun  bool           `json:"dryRun"`
-	Changes []resultChange `json:"changes"`
-	Next    []string       `json:"next,omitempty"`
+	DryRun      bool           `json:"dryRun"`
+	Changes     []resultChange `json:"changes"`
+	Diagnostics []finding      `json:"diagnostics,omitempty"`
+	Next        []string       `json:"next,omitempty"`
 }
 
 type resultChange struct {
@@ -62,22 +65,28 @@ func (o *writeOptions) addCheckFlag(flags *pflag.FlagSet) {
 }
 
 // change runs a writing command: it locks and opens the directory of the command, calls work to plan the changes,
-// prints the notes of the plan, and applies the plan or, with --check, compares it with the project.
+// prints the notes of the plan, and applies the plan or, with --check, compares it with the project. It returns the
+// notes of the class diagnostic.ErrDrift as errors.
 func (s *streams) change(ctx context.Context, o writeOptions, load opener, work func(*openedProject) error) error {
 	return s.locked(ctx, o.access(), load, func(p *openedProject) error {
 		if err := work(p); err != nil {
 			return err
 		}
+		var drift []error
 		if p.print == nil {
 			for _, note := range p.plan.Notes() {
-				s.problem("warning: ", note)
+				if errors.Is(note, diagnostic.ErrDrift) {
+					drift = append(drift, note)
+				} else {
+					s.problem("warning: ", note)
+				}
 			}
 		}
 		if o.check {
-			return checkDrift(s, o, p.plan)
+			return errors.Join(append(drift, checkDrift(s, o, p.plan))...)
 		}
 		if p.print == nil {
-			return finishPlan(ctx, s, o, p.plan, p.next...)
+			return cmp.Or(finishPlan(ctx, s, o, p.plan, p.next...), errors.Join(drift...))
 		}
 		if !o.dryRun {
 			if err := applyPlan(ctx, s.dir, o.command, p.plan); err != nil {
@@ -194,6 +203,15 @@ func resultOf(o writeOptions, done changes, next []string) result {
 	r := result{DryRun: o.dryRun, Changes: []resultChange{}, Next: next}
 	for change := range done.Changes() {
 		r.Changes = append(r.Changes, resultChange{Op: change.Op.String(), Path: change.Path, Template: change.Template})
+	}
+	if p, ok := done.(*plan.Plan); ok {
+		for _, note := range p.Notes() {
+			severity := severityWarning
+			if errors.Is(note, diagnostic.ErrDrift) {
+				severity = severityError
+			}
+			r.Diagnostics = append(r.Diagnostics, newFinding(note, severity))
+		}
 	}
 	return r
 }

@@ -18,12 +18,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/register"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
 // Checks are all checks, in the order in which they run.
 var Checks = []Check{
 	{Name: "project", Help: "a PROJECT file that cannot be read, or has unknown fields", Run: checkProject},
 	{Name: "lock", Help: "a PROJECT.lock that is missing or broken", Run: checkLock, Fix: fixLock},
+	{Name: "conflicts", Help: "git's conflict markers in files that kctrl wrote", Run: checkConflicts},
 	{Name: "api-module", Help: "a separate API module that the project cannot build with", Run: checkAPIModules,
 		Fix: fixAPIModules},
 	{Name: "markers", Help: "markers that are unknown, misplaced, wrong or contradictory", Run: checkMarkers},
@@ -74,6 +76,22 @@ func checkLock(_ context.Context, p *Project) []Finding {
 
 // fixLock does nothing: every plan writes the lock.
 func fixLock(context.Context, *Project, *plan.Plan) error { return nil }
+
+func checkConflicts(_ context.Context, p *Project) []Finding {
+	if !p.ours() {
+		return nil
+	}
+	empty, err := p.emptyPlan()
+	if err != nil {
+		return nil // checkLock reports it
+	}
+	marked, err := templated.Conflicts(empty)
+	found := problems(err)
+	for _, e := range marked {
+		found = append(found, Finding{Error: e})
+	}
+	return found
+}
 
 func checkAPIModules(_ context.Context, p *Project) []Finding {
 	if !p.ours() {

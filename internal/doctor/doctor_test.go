@@ -66,6 +66,9 @@ var problems = map[string]struct {
 			t.Fatal(err)
 		}
 	}, "PROJECT.lock: the file is missing", "kctrl doctor --fix writes it again"},
+	"conflicts": {func(t *testing.T, p *doctor.Project) {
+		edit(t, p, "Makefile", "", "<<<<<<< yours\nA = 1\n=======\nA = 2\n>>>>>>> kctrl\n")
+	}, "Makefile:1: has a conflict", "remove the markers"},
 	"api-module": {func(t *testing.T, p *doctor.Project) {
 		edit(t, p, "api/go.mod", "", "module example.com/guestbook/api\n\ngo 1.26.0\n")
 		edit(t, p, "go.mod", "\nreplace ", "\nreplace example.com/guestbook/api => ./api\n\nreplace ")

@@ -113,18 +113,18 @@ func matches(a, b []string) []int {
 	return at
 }
 
-// Conflict returns the line of the first complete conflict in a text, or 0 if it has none.
-func Conflict(text []byte) int {
-	begins := 0
+// Conflicts returns the lines on which the complete conflicts in a text begin.
+func Conflicts(text []byte) (begin []int) {
+	at := 0
 	for i, line := range linesOf(text) {
 		switch {
-		case begins == 0 && strings.HasPrefix(line, "<<<<<<< "):
-			begins = i + 1
-		case begins > 0 && strings.HasPrefix(line, ">>>>>>> "):
-			return begins
+		case at == 0 && strings.HasPrefix(line, "<<<<<<< "):
+			at = i + 1
+		case at > 0 && strings.HasPrefix(line, ">>>>>>> "):
+			begin, at = append(begin, at), 0
 		}
 	}
-	return 0
+	return begin
 }
 
 // EndedAs returns plain text with the line ends that most lines of file have, and with a byte order mark if file has

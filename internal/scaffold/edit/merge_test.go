@@ -71,13 +71,13 @@ func TestMergeKeepsWhatOneSideChanged(t *testing.T) {
 	}
 }
 
-func TestConflictIsBetweenMarkers(t *testing.T) {
-	for text, want := range map[string]int{
-		"a\n": 0, "a\n<<<<<<< yours\nb\n": 0, "a\n>>>>>>> b\n<<<<<<< c\n": 0,
-		"a\n<<<<<<< yours\nb\n=======\nc\n>>>>>>> d\n": 2, "<<<<<<< a\n>>>>>>> b": 1,
+func TestConflictsAreBetweenMarkers(t *testing.T) {
+	for text, want := range map[string][]int{
+		"a\n": nil, "a\n<<<<<<< yours\nb\n": nil, "a\n>>>>>>> b\n<<<<<<< c\n": nil,
+		"a\n<<<<<<< yours\nb\n=======\nc\n>>>>>>> d\n": {2}, "<<<<<<< a\n>>>>>>> b\n<<<<<<< c\n>>>>>>> d": {1, 3},
 	} {
-		if got := Conflict([]byte(text)); got != want {
-			t.Errorf("%q has a conflict in line %d, want %d", text, got, want)
+		if got := Conflicts([]byte(text)); !slices.Equal(got, want) {
+			t.Errorf("%q has conflicts in the lines %v, want %v", text, got, want)
 		}
 	}
 }

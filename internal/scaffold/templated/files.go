@@ -2,6 +2,7 @@ package templated
 
 import (
 	"errors"
+	"go/token"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -61,4 +62,24 @@ func WriteProject(p *plan.Plan, proj *project.Project) error {
 		return err
 	}
 	return p.Edit(project.File, text)
+}
+
+// Conflicts returns an error for each conflict, with git's markers, in the files that kctrl wrote. It omits generated
+// files, which kctrl overwrites.
+func Conflicts(p *plan.Plan) (found []*diagnostic.Error, err error) {
+	for entry := range p.Lock().All() {
+		if templates.OwnerOf(entry.Template) == plan.Generated {
+			continue
+		}
+		text, err := p.ReadIfExists(entry.Path)
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range edit.Conflicts(text) {
+			found = append(found, diagnostic.At(token.Position{Filename: entry.Path, Line: line},
+				"has a conflict: you and kctrl have changed the same lines",
+				"choose between the lines, and remove the markers"))
+		}
+	}
+	return found, nil
 }

@@ -102,10 +102,8 @@ func (u *upgrade) step(f render.File) (s step, found bool, err error) {
 // edited completes the step of a file that the user has edited.
 func (u *upgrade) edited(s step, ours []byte) (_ step, found bool, err error) {
 	name := s.now.Path
-	if line := edit.Conflict(ours); line > 0 {
-		u.note(name, line, "still has a conflict of an earlier upgrade, so it stays as it is",
-			"choose between the lines, remove the markers, and run kctrl upgrade again")
-		return s, false, nil
+	if len(edit.Conflicts(ours)) > 0 {
+		return s, false, nil // which noteConflicts reports
 	}
 	lock := u.plan.Lock()
 	known := lock.Entries(name)
@@ -163,8 +161,7 @@ func (u *upgrade) merge(steps []step) (done bool, err error) {
 	}
 	for _, c := range conflicts {
 		if c.Kept {
-			merged.Note(c.Error)
-			continue
+			continue // has conflict markers, which noteConflicts reports
 		}
 		at := slices.IndexFunc(steps, func(s step) bool { return s.now.Path == c.Pos.Filename })
 		steps[at].obstacle = "has been edited where its template has changed, so it stays as it is"

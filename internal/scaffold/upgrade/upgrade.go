@@ -26,8 +26,9 @@ type Options struct {
 }
 
 // Plan plans the upgrade of a project to this kctrl. It replaces files without edits. It merges edited files from the
-// content that kctrl once wrote, and writes git's conflict markers where both sides changed the same lines. It raises
-// the bundled runtime and the required modules to the versions of this kctrl, but keeps newer versions.
+// content that kctrl once wrote, and writes git's conflict markers where both sides changed the same lines. It notes
+// these conflicts with the class diagnostic.ErrDrift. It raises the bundled runtime and the required modules to the
+// versions of this kctrl, but keeps newer versions, and supported versions of Kubernetes.
 func Plan(fsys fs.FS, proj *project.Project, opts Options) (*plan.Plan, error) {
 	p := plan.New(fsys)
 	if err := render.RebuildLock(p, proj, opts.Kctrl); err != nil {
@@ -54,7 +55,17 @@ func Plan(fsys fs.FS, proj *project.Project, opts Options) (*plan.Plan, error) {
 	}
 	proj.Kctrl = opts.Kctrl.Name()
 	return p, errors.Join(render.DeployWebhooks(p, proj), render.WriteRegistration(p, proj),
-		templated.WriteProject(p, proj))
+		templated.WriteProject(p, proj), u.noteConflicts())
+}
+
+// noteConflicts notes the conflicts of this upgrade and of earlier ones.
+func (u *upgrade) noteConflicts() error {
+	found, err := templated.Conflicts(u.plan)
+	for _, e := range found {
+		e.Class = diagnostic.ErrDrift
+		u.plan.Note(e)
+	}
+	return err
 }
 
 // upgrade is the state of a [Plan].
