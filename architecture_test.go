@@ -366,6 +366,7 @@ var internalLayers = []internalLayer{
 	{"kubectl", "diagnostic regular kustomize", "sends requests to any API server"},
 	{"controlplane", "diagnostic", "starts API servers"},
 	{"gocommand", "", "runs the go command in any directory"},
+	{"git", "diagnostic", "runs git in any directory"},
 	{"simulate", "diagnostic gocommand kubectl controlplane transaction",
 		"compiles and runs a project's program without changing the project"},
 	{"demo", "kubectl", "an ordinary program on the public API of the runtime"},
@@ -495,8 +496,8 @@ var internalLayers = []internalLayer{
 	{"diff/witness", "language diff/change expression verify/sample",
 		"creates objects and validates them with the API server's libraries"},
 	{
-		"diff/input", "diagnostic regular scaffold/plan scaffold/project generate generate/generator generate/incremental " +
-			"verify/definition verify/manifest",
+		"diff/input", "diagnostic git regular scaffold/plan scaffold/project generate generate/generator " +
+			"generate/incremental verify/definition verify/manifest",
 		"reads the CRDs of a directory or a revision",
 	},
 	{"diff/accept", "diagnostic", "reads the file of accepted changes, independent of their meaning"},

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/git"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
@@ -54,28 +52,31 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions) error {
 
 // history returns a function that finds earlier versions of the directory's files in git.
 func history(ctx context.Context, dir string) sync.History {
-	return func(name, sum string) ([]byte, bool) { return fromGit(ctx, dir, name, sum) }
+	return func(name, sum string) ([]byte, bool, error) { return fromGit(ctx, dir, name, sum) }
 }
 
-// fromGit returns the version of a file in the repository's history whose content has the SHA-256 sum.
-func fromGit(ctx context.Context, dir, name, sum string) ([]byte, bool) {
-	git := func(args ...string) []byte {
-		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
-		if err != nil {
-			return nil
-		}
-		return out
+// fromGit returns the version of a file in the repository's history whose content has the SHA-256 sum. It finds nothing
+// in a directory that is not in a repository.
+func fromGit(ctx context.Context, dir, name, sum string) ([]byte, bool, error) {
+	if !git.Holds(dir) {
+		return nil, false, nil
 	}
-	lines := bufio.NewScanner(bytes.NewReader(git("rev-list", "--all", "--objects", "--", name)))
-	for lines.Scan() {
-		blob, path, isFile := strings.Cut(lines.Text(), " ")
-		if !isFile || path == "" {
+	objects, err := git.Output(ctx, dir, "rev-list", "--all", "--objects", "--", name)
+	if err != nil {
+		return nil, false, err
+	}
+	for line := range strings.Lines(string(objects)) {
+		blob, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if !strings.HasSuffix("/"+path, "/"+name) { // a commit, or a directory of the file
 			continue
 		}
-		content := git("cat-file", "blob", blob)
+		content, err := git.Output(ctx, dir, "cat-file", "blob", blob)
+		if err != nil {
+			return nil, false, err
+		}
 		if hash := sha256.Sum256(edit.Plain(content)); hex.EncodeToString(hash[:]) == sum {
-			return content, true
+			return content, true, nil
 		}
 	}
-	return nil, false
+	return nil, false, nil
 }

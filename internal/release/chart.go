@@ -221,7 +221,10 @@ func (w *chartWriter) setSwitches(file string, src, content []byte) ([]byte, err
 	if err != nil || !exists {
 		return src, err
 	}
-	base, known := sync.NewBases(w.plan, w.History).Of(w.plan.Lock().Entries(file), src)
+	base, known, err := sync.NewBases(w.plan, w.History).Of(w.plan.Lock().Entries(file), src)
+	if err != nil {
+		return nil, err
+	}
 	for _, f := range features {
 		want, have, before := f.in(content), f.in(src), f.in(base)
 		switch {

@@ -448,7 +448,7 @@ func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 					return bytes.Replace(text, []byte("kctrl: "+memoryKctrl.Name()), []byte("kctrl: v0.0.1"),
 						1) // disables the upgrade
 				})
-				p.upgrade(func(string, string) ([]byte, bool) { return nil, false })
+				p.upgrade(func(string, string) ([]byte, bool, error) { return nil, false, nil })
 				if controller := controllerOfShelf(dir); after[controller] == nil ||
 					!bytes.Equal(p.tree()[controller], after[controller]) {
 					t.Errorf("an upgrade makes of the controller\n%s", p.tree()[controller])

@@ -44,9 +44,9 @@ func (p *randomProject) commit() {
 	}
 }
 
-func (p *randomProject) committed(name, sum string) ([]byte, bool) {
+func (p *randomProject) committed(name, sum string) ([]byte, bool, error) {
 	content, found := p.commits[version{name, sum}]
-	return content, found
+	return content, found, nil
 }
 
 // plan plans a command with the files in version control.

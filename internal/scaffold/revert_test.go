@@ -35,7 +35,7 @@ type upgrading struct{ base sync.History }
 
 func (u upgrading) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
 	if u.base == nil {
-		u.base = func(string, string) ([]byte, bool) { return nil, false }
+		u.base = func(string, string) ([]byte, bool, error) { return nil, false, nil }
 	}
 	return upgrade.Plan(fsys, proj, upgrade.Options{Base: u.base, Kctrl: memoryKctrl})
 }

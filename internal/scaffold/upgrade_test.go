@@ -17,6 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/upgrade"
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
@@ -73,7 +74,7 @@ func newOlderProject(t *testing.T, r *rand.Rand) *olderProject {
 }
 
 // upgrade upgrades the project and returns its notes.
-func (p *randomProject) upgrade(base func(name, sum string) ([]byte, bool)) []*diagnostic.Error {
+func (p *randomProject) upgrade(base sync.History) []*diagnostic.Error {
 	p.Helper()
 	plan, err := upgrade.Plan(afero.NewIOFS(p.fs), p.load(), upgrade.Options{Base: base, Kctrl: memoryKctrl})
 	if err != nil {
@@ -85,9 +86,9 @@ func (p *randomProject) upgrade(base func(name, sum string) ([]byte, bool)) []*d
 	return plan.Notes()
 }
 
-func (p *olderProject) fromHistory(_, sum string) ([]byte, bool) {
+func (p *olderProject) fromHistory(_, sum string) ([]byte, bool, error) {
 	content, found := p.old[sum]
-	return content, found
+	return content, found, nil
 }
 
 // keepOld simulates a file that an earlier upgrade has merged: kctrl kept the old content, which is not in git.
@@ -133,7 +134,10 @@ func TestUpgradeMergesEdits(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		before := p.tree()
-		p.upgrade(func(string, string) ([]byte, bool) { t.Error("history is asked again"); return nil, false })
+		p.upgrade(func(string, string) ([]byte, bool, error) {
+			t.Error("history is asked again")
+			return nil, false, nil
+		})
 		if diff := sameTree(before, p.tree()); diff != "" {
 			t.Errorf("a second upgrade changes (-want +got)\n%s", diff)
 		}
@@ -149,7 +153,7 @@ func TestUpgradeKeepsWhatItCannotMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := p.tree()[name]
-	notes := p.upgrade(func(string, string) ([]byte, bool) { return nil, false })
+	notes := p.upgrade(func(string, string) ([]byte, bool, error) { return nil, false, nil })
 	if len(notes) != 1 || notes[0].Pos.Filename != name || notes[0].Hint == "" {
 		t.Errorf("notes %v, want one about %s", notes, name)
 	}
@@ -185,7 +189,7 @@ func TestUpgradeNamesTypesAndSamplesOfNewerTemplates(t *testing.T) {
 			further.Kind = "Shelf"
 			p.run(further)
 			before := p.tree()
-			none := func(string, string) ([]byte, bool) { return nil, false }
+			none := func(string, string) ([]byte, bool, error) { return nil, false, nil }
 			notes := p.upgrade(none)
 			if len(notes) != 1 || !strings.HasSuffix(notes[0].Message, ": "+types+", "+sample) || notes[0].Hint == "" {
 				t.Errorf("notes %v, want one about %s and %s", notes, types, sample)
@@ -234,7 +238,7 @@ func TestUpgradeSeesNoTemplateInAnotherHeader(t *testing.T) {
 		return slices.Concat([]byte(header), code)
 	}
 	end := func(text []byte) []byte { return append(text, "\n// mine\n"...) }
-	none := func(string, string) ([]byte, bool) { return nil, false }
+	none := func(string, string) ([]byte, bool, error) { return nil, false, nil }
 	for name, test := range map[string]struct {
 		edits   []func([]byte) []byte
 		inGit   bool
@@ -264,7 +268,9 @@ func TestUpgradeSeesNoTemplateInAnotherHeader(t *testing.T) {
 			}
 			history := none
 			if test.inGit {
-				history = func(name, sum string) ([]byte, bool) { return old[name], hashOf(old[name]) == sum }
+				history = func(name, sum string) ([]byte, bool, error) {
+					return old[name], hashOf(old[name]) == sum, nil
+				}
 			}
 			notes := p.upgrade(history)
 			if len(notes) != test.noticed || len(notes) > 0 && !strings.Contains(notes[0].Message, types) {
@@ -351,9 +357,9 @@ func TestUpgradeMergesEditsAfterARename(t *testing.T) {
 		} else if err := plan.Apply(t.Context(), p.fs, "test"); err != nil {
 			t.Fatal(err)
 		}
-		atOldPaths := func(name, sum string) ([]byte, bool) {
-			content, found := p.fromHistory(name, sum)
-			return content, found && !strings.Contains(name, "visitor")
+		atOldPaths := func(name, sum string) ([]byte, bool, error) {
+			content, found, err := p.fromHistory(name, sum)
+			return content, found && !strings.Contains(name, "visitor"), err
 		}
 		if notes := p.upgrade(atOldPaths); len(notes) > 0 {
 			t.Errorf("notes %v", notes)
@@ -413,7 +419,7 @@ func TestUpgradeReportsForeignFilesOnce(t *testing.T) {
 	}
 	p.edit(foreign, func(text []byte) []byte { return append(text, "# mine\n"...) })
 	mine := p.tree()[foreign]
-	none := func(string, string) ([]byte, bool) { return nil, false }
+	none := func(string, string) ([]byte, bool, error) { return nil, false, nil }
 	if notes := p.upgrade(none); len(notes) != 1 || !strings.HasSuffix(notes[0].Message, "of these names: "+foreign) {
 		t.Errorf("notes %v, want one about %s", notes, foreign)
 	}

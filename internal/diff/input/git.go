@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/git"
 	"github.com/kctrl-dev/kctrl/internal/verify/definition"
 	"github.com/kctrl-dev/kctrl/internal/verify/manifest"
 )
@@ -69,7 +70,9 @@ func (r *reader) unknown(ctx context.Context, name string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		e.Message = "cannot read " + diagnostic.Quote(name) + ": git is not installed"
 		e.Hint = "install git, or compare directories"
-	} else if _, outside := r.git(ctx, "rev-parse", "--git-dir"); outside != nil {
+	} else if _, outside := r.git(ctx, "rev-parse", "--git-dir"); outside != nil && git.Holds(r.Dir) {
+		return outside
+	} else if outside != nil {
 		e.Message = diagnostic.Quote(name) +
 			" is neither a file nor a directory, and the current directory is not in a git repository"
 		e.Hint = "use a file or a directory, or run the command in a clone"
@@ -79,9 +82,7 @@ func (r *reader) unknown(ctx context.Context, name string, err error) error {
 
 // git runs git in the directory and returns its output.
 func (r *reader) git(ctx context.Context, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, "git", args...)
-	command.Dir = r.Dir
-	out, err := command.Output()
+	out, err := git.Output(ctx, r.Dir, args...)
 	return string(out), err
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 // History returns former content of a file from version control. sha256 is the hexadecimal SHA-256 of the content, as
-// in PROJECT.lock.
-type History func(name, sha256 string) ([]byte, bool)
+// in PROJECT.lock. An error means that version control failed, so that it is unknown whether it has the content.
+type History func(name, sha256 string) (content []byte, found bool, err error)
 
 // Bases finds the contents that kctrl wrote to files that were edited later. They are the bases of merges. Until kctrl
 // merges a file, git has this content under the path of the file. After the merge, git has the merged file, and
@@ -41,26 +41,29 @@ func (b Bases) Keep(content []byte) error {
 
 // Of returns the content that kctrl wrote to a file, from .kctrl/base or version control. After a merge of branches or
 // a rename, a file can have several lock entries; Of then returns the content that is closest to the current file.
-func (b Bases) Of(known []project.LockEntry, ours []byte) (base []byte, found bool) {
+func (b Bases) Of(known []project.LockEntry, ours []byte) (base []byte, found bool, err error) {
 	for _, e := range known {
-		text, ok := b.content(e)
+		text, ok, err := b.content(e)
+		if err != nil {
+			return nil, false, err
+		}
 		if ok && (!found || distance(text, edit.Plain(ours)) < distance(base, edit.Plain(ours))) {
 			base, found = text, true
 		}
 	}
-	return base, found
+	return base, found, nil
 }
 
-func (b Bases) content(e project.LockEntry) ([]byte, bool) {
+func (b Bases) content(e project.LockEntry) (text []byte, found bool, err error) {
 	if b.Has(e) {
 		text, err := b.plan.Read(path.Join(baseFolder, e.SHA256))
-		return edit.Plain(text), err == nil
+		return edit.Plain(text), err == nil, err
 	}
 	if b.history == nil {
-		return nil, false
+		return nil, false, nil
 	}
-	text, found := b.history(e.Path, e.SHA256)
-	return edit.Plain(text), found
+	text, found, err = b.history(e.Path, e.SHA256)
+	return edit.Plain(text), found, err
 }
 
 // Has reports whether .kctrl/base has the content of an entry.

@@ -166,7 +166,10 @@ func (s *syncing) merged(f render.File, to string, ours, theirs []byte) (_ []byt
 func (s *syncing) recordEdited(f render.File, to string, known []project.LockEntry, ours, becomes []byte) error {
 	from, rebased := f.Content, becomes
 	if !slices.ContainsFunc(known, func(e project.LockEntry) bool { return e.IsOf(f.Content) }) {
-		from, rebased = s.rebased(f, to, known, ours, becomes)
+		var err error
+		if from, rebased, err = s.rebased(f, to, known, ours, becomes); err != nil {
+			return err
+		}
 	}
 	at := slices.IndexFunc(known, func(e project.LockEntry) bool { return from != nil && e.IsOf(from) })
 	s.lock.Forget(to)
@@ -190,14 +193,15 @@ func (s *syncing) recordEdited(f render.File, to string, known []project.LockEnt
 
 // rebased returns the content that an older kctrl wrote to an edited file, and this content in the new state. Both are
 // nil if no history has the content, or if its merge has conflicts.
-func (s *syncing) rebased(f render.File, to string, known []project.LockEntry, ours, becomes []byte) (_, _ []byte) {
-	base, found := s.bases().Of(known, ours)
-	if !found {
-		return nil, nil
+func (s *syncing) rebased(f render.File, to string, known []project.LockEntry, ours, becomes []byte) (_, _ []byte,
+	err error) {
+	base, found, err := s.bases().Of(known, ours)
+	if err != nil || !found {
+		return nil, nil, err
 	}
 	rebased, conflicts, err := s.merged(f, to, base, becomes)
 	if err != nil || len(conflicts) > 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return base, rebased
+	return base, rebased, nil
 }

@@ -90,9 +90,9 @@ func (u *upgrade) isOfTemplate(name string, ours, theirs []byte) (bool, error) {
 			return true, nil
 		}
 	}
-	base, _ := sync.NewBases(u.plan, u.options.Base).Of(lock.Entries(name), ours)
+	base, _, err := sync.NewBases(u.plan, u.options.Base).Of(lock.Entries(name), ours)
 	old, found := bytes.CutSuffix(base, code)
-	return found && (len(old) == 0 || bytes.HasSuffix(old, []byte("\n\n"))), nil
+	return err == nil && found && (len(old) == 0 || bytes.HasSuffix(old, []byte("\n\n"))), err
 }
 
 // headers yields the possible headers of a Go file: the empty text, and the text up to each empty line before the

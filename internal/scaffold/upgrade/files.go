@@ -107,7 +107,11 @@ func (u *upgrade) edited(s step, ours []byte) (_ step, found bool, err error) {
 	}
 	lock := u.plan.Lock()
 	known := lock.Entries(name)
-	if s.was.Content, found = sync.NewBases(u.plan, u.options.Base).Of(known, ours); !found {
+	s.was.Content, found, err = sync.NewBases(u.plan, u.options.Base).Of(known, ours)
+	if err != nil {
+		return s, false, err
+	}
+	if !found {
 		same, err := u.isOfTemplate(name, ours, s.now.Content)
 		s.obstacle = "has been edited, and git has no version that kctrl wrote, so it cannot be merged"
 		return s, !same, err
