@@ -293,7 +293,7 @@ func checkKctrl(_ context.Context, p *Project) []Finding {
 	}
 	return warnings(diagnostic.In(project.File,
 		fmt.Sprintf("kctrl %s wrote the project, but this is kctrl %s", p.project.Kctrl, p.Kctrl.Name()),
-		"use that version, in CI too, so that the output is the same"))
+		"use that version, in CI too, so that the output is the same; kctrl upgrade updates the project to this one"))
 }
 
 func checkControlPlane(ctx context.Context, p *Project) []Finding {

@@ -52,6 +52,13 @@ func (r *Rendering) Register() error {
 			return err
 		}
 	}
+	if c, err := p.Lookup(templates.Register().Path(view)); err != nil {
+		return err
+	} else if c.Op != 0 {
+		if err := gomod.CheckRegistration(p, proj); err != nil {
+			return err
+		}
+	}
 	return errors.Join(g.EnsureRegistered(p), g.Follow(p, isKnown))
 }
 
