@@ -22,7 +22,7 @@ func newUpgradeCommand(s *streams) *cobra.Command {
 		Use:   "upgrade",
 		Short: "Update templates, runtime and modules",
 		Long: `Update the project to the templates, the runtime and the module versions of this kctrl. The command
-keeps modules that are newer.
+keeps modules that are newer, and k8s.io modules of an older minor version that kctrl supports.
 
 kctrl replaces files that you did not edit and merges files that you edited. The base of a merge is
 the file that kctrl wrote, which it finds in git by the hash in PROJECT.lock. It writes conflicts

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -434,5 +437,43 @@ func TestUpgradeReportsForeignFilesOnce(t *testing.T) {
 	}
 	if _, known := lock.Entry(foreign); known {
 		t.Errorf("the lock has %s, which kctrl has not written", foreign)
+	}
+}
+
+// TestUpgradeKeepsSupportedKubernetesModules lowers the minor version of the k8s.io modules in projects with a bundled
+// runtime.
+func TestUpgradeKeepsSupportedKubernetesModules(t *testing.T) {
+	module := regexp.MustCompile(`(k8s\.io/[a-z-]+ v0)\.([1-9]\d*)\.\d+`)
+	for lower, kept := range []bool{false, true, true, false} {
+		p := &randomProject{T: t, fs: afero.NewMemMapFs()}
+		created, err := scaffold.PlanInit(afero.NewIOFS(p.fs), scaffold.InitOptions{Domain: "example.com",
+			Repo: "example.com/guestbook", APIModule: true, Runtime: project.Bundled, Kctrl: memoryKctrl})
+		if err == nil {
+			err = created.Apply(t.Context(), p.fs, "test")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{"go.mod", "go.sum", "api/go.mod", "api/go.sum"}
+		for _, name := range names {
+			p.edit(name, func(text []byte) []byte {
+				if path.Ext(name) == ".sum" {
+					return []byte{}
+				}
+				return module.ReplaceAllFunc(text, func(require []byte) []byte {
+					m := module.FindSubmatch(require)
+					minor, _ := strconv.Atoi(string(m[2]))
+					return fmt.Appendf(nil, "%s.%d.1", m[1], minor-lower)
+				})
+			})
+		}
+		before := p.tree()
+		p.upgrade(nil)
+		after := p.tree()
+		for _, name := range names {
+			if diff := cmp.Diff(string(before[name]), string(after[name])); (diff == "") != kept {
+				t.Errorf("%d minor versions lower: %s changes by %q", lower, name, diff)
+			}
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"go/version"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -225,6 +226,33 @@ func raise(file, wanted *modfile.File) bool {
 		changed = true
 	}
 	return changed
+}
+
+// supportedMinors is the number of minor versions of Kubernetes with whose modules the bundled runtime compiles.
+const supportedMinors = 3
+
+// UsesOlderKubernetes reports whether a go.mod requires modules of Kubernetes in an older minor version than another
+// go.mod, and the bundled runtime supports all of these versions.
+func UsesOlderKubernetes(file, newest *modfile.File) bool {
+	older := false
+	for _, r := range newest.Require {
+		at := Requirement(file, r.Mod.Path)
+		if at < 0 || !strings.HasPrefix(r.Mod.Path, "k8s.io/") {
+			continue
+		}
+		have, want := minorOf(file.Require[at].Mod.Version), minorOf(r.Mod.Version)
+		if have <= want-supportedMinors {
+			return false
+		}
+		older = older || have < want
+	}
+	return older
+}
+
+// minorOf returns N for a version v0.N.x of a module that Kubernetes releases, and 0 for other versions.
+func minorOf(v string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(semver.MajorMinor(v), "v0."))
+	return n
 }
 
 // AddSums adds the lines of another go.sum that the go.sum in a directory lacks, in the order of the go command.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
@@ -12,7 +14,8 @@ import (
 )
 
 // modules raises the Go version and the versions of the modules that kctrl requires, and adds new requirements, in the
-// project's module and in its API module.
+// project's module and in its API module. If a module uses an older version of Kubernetes that the bundled runtime
+// supports, its indirect requirements depend on that version, and go mod tidy determines them.
 func (u *upgrade) modules() error {
 	err := u.modulesIn(".")
 	if err == nil && u.project.APIModule {
@@ -29,6 +32,16 @@ func (u *upgrade) modulesIn(folder string) error {
 	wanted, err := modfile.Parse("new "+layout.GoModFile, now, nil)
 	if err != nil {
 		return err
+	}
+	ours, err := gomod.ReadModule(u.plan, folder)
+	if err != nil {
+		return err
+	}
+	if u.project.Runtime != project.Module && gomod.UsesOlderKubernetes(ours, wanted) {
+		wanted.Require = slices.DeleteFunc(wanted.Require, func(r *modfile.Require) bool {
+			return r.Indirect || strings.HasPrefix(r.Mod.Path, "k8s.io/")
+		})
+		return gomod.RaiseRequirements(u.plan, folder, wanted)
 	}
 	if err := gomod.RaiseRequirements(u.plan, folder, wanted); err != nil {
 		return err
