@@ -503,15 +503,14 @@ func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
 		err = EditRequirements(p, func(file *modfile.File) bool {
 			changed := false
 			if at := Requirement(file, from); at >= 0 {
-				r := file.Require[at] // keeps its line
+				r := file.Require[at]
 				r.Mod.Path, changed = to, true
-				r.Syntax.Token[slices.Index(r.Syntax.Token, from)] = to
+				renameIn(r.Syntax, from, to)
 			}
-			for _, r := range slices.Clone(file.Replace) {
+			for _, r := range file.Replace {
 				if r.Old.Path == from {
-					old, with := r.Old, r.New
-					changed = errors.Join(file.DropReplace(old.Path, old.Version), file.AddReplace(to, old.Version, with.Path,
-						with.Version)) == nil
+					r.Old.Path, changed = to, true
+					renameIn(r.Syntax, from, to)
 				}
 			}
 			return changed
@@ -521,6 +520,12 @@ func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
 		}
 	}
 	return nil
+}
+
+// renameIn changes a module path in a line, which keeps its position and its comments.
+func renameIn(line *modfile.Line, from, to string) {
+	at := slices.IndexFunc(line.Token, func(token string) bool { return strings.Trim(token, "\"`") == from })
+	line.Token[at] = strings.Replace(line.Token[at], from, to, 1)
 }
 
 // readWork returns the workspace in the directory of a project, or nil if the directory has none.
