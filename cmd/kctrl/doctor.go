@@ -83,7 +83,8 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 		if err != nil {
 			return err
 		}
-		if o.fix && slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Fixable }) {
+		o.fix = o.fix && slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Fixable })
+		if o.fix {
 			if found, err = repair(ctx, s, o, project, found); err != nil {
 				return err
 			}

@@ -268,7 +268,8 @@ func (p *Plan) Overlay(root string) map[string][]byte {
 }
 
 // changes returns the changes ordered by path, with the change of PROJECT.lock. If spelling is set, it also returns a
-// change that affects only the format, which a lock in the first format or a merged lock needs.
+// change that affects only the format, which a lock in the first format or a merged lock needs. It
+// ignores a change of only the first line, whose text depends on the version of kctrl.
 func (p *Plan) changes(spelling bool) []Change {
 	var changes []Change
 	for c := range p.Files() {
@@ -282,13 +283,19 @@ func (p *Plan) changes(spelling bool) []Change {
 	state := p.lockFile
 	state.after = p.lock.Marshal()
 	c, changed := state.change(project.LockFile)
-	if !changed || bytes.Equal(state.after, p.lockText) && !(spelling && state.exists) {
+	spelling = spelling && state.exists && !bytes.Equal(linesAfterFirst(state.before), linesAfterFirst(state.after))
+	if !changed || bytes.Equal(state.after, p.lockText) && !spelling {
 		return changes
 	}
 	at, _ := slices.BinarySearchFunc(changes, c.Path, func(c Change, path string) int {
 		return strings.Compare(c.Path, path)
 	})
 	return slices.Insert(changes, at, c)
+}
+
+func linesAfterFirst(text []byte) []byte {
+	_, lines, _ := bytes.Cut(text, []byte("\n"))
+	return lines
 }
 
 func (s *planned) change(path string) (Change, bool) {

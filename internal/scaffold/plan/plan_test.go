@@ -295,6 +295,22 @@ func TestFirstFormatOfTheLockIsReplaced(t *testing.T) {
 	}
 }
 
+// TestFirstLineOfTheLockStays checks that a lock of another kctrl, whose first line has another text, stays as it is.
+func TestFirstLineOfTheLockStays(t *testing.T) {
+	lock := &project.Lock{}
+	lock.Record("a", []byte("x"), "t")
+	_, entries, _ := strings.Cut(string(lock.Marshal()), "\n")
+	text := "# PROJECT.lock kctrl/v2: a list.\n" + entries
+	fsys := afero.NewMemMapFs()
+	write(t, fsys, map[string]string{project.LockFile: text, "a": "x"})
+	plan := New(afero.NewIOFS(fsys))
+	must(t, plan.Write("a", []byte("x"), "t"))
+	must(t, plan.Apply(t.Context(), fsys, "test"))
+	if got, err := afero.ReadFile(fsys, project.LockFile); err != nil || string(got) != text {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestOverlayHasTheNewContents(t *testing.T) {
 	p := New(fstest.MapFS{"gone.go": {}, "same.go": {Data: []byte("same")}})
 	must(t, p.Write("api/v1/x.go", []byte("package v1"), "t"))
