@@ -28,7 +28,9 @@ kctrl replaces files that you did not edit and merges files that you edited. The
 the file that kctrl wrote, which it finds in git by the hash in PROJECT.lock. It writes conflicts
 with git's conflict markers, lists them, and exits with code 3 until you resolve them. It changes
 controllers, webhooks, their tests and the main function only if the merge has no conflicts and
-compiles. It never changes types, samples and conversions, but lists those with newer templates.
+compiles. It never changes types, samples and conversions. It lists the types and the sample of a
+kind if their templates have changed. It does not list conversions, and the files of further
+versions of a kind, because these are derived from your types.
 
 Review the result with git diff, and revert it with git checkout.`,
 		Args: noArgs,
