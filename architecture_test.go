@@ -484,7 +484,7 @@ var internalLayers = []internalLayer{
 	{
 		"doctor", "diagnostic kustomize load lint access rbac scaffold/edit scaffold/gomod scaffold/gosource " +
 			"scaffold/plan scaffold/project scaffold/register scaffold/render scaffold/templated generate " +
-			"generate/generator yamlnode verify/sample",
+			"generate/generator yamlnode verify/manifest verify/sample",
 		"checks the results of commands, and plans like them; only commands import it",
 	},
 	{

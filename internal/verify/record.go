@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"go/token"
-	"strconv"
+	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
@@ -31,7 +31,7 @@ type recorded struct {
 
 // recordOf checks a CRD, or returns the cached result for the same text.
 func (r *run) recordOf(d manifest.Document) record {
-	key, keyed := incremental.NewTextKey([]byte("verify"), []byte(d.File), []byte(strconv.Itoa(d.Line())), d.Text())
+	key, keyed := incremental.NewTextKey(slices.Concat([][]byte{[]byte("verify")}, d.Key())...)
 	var found record
 	if keyed {
 		if entry, ok := r.Cache.Get(key); ok && len(entry.Files) == 1 &&

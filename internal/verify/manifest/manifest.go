@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -42,10 +43,17 @@ type Document struct {
 
 	text []byte
 	line int // of its first line, counted from 0
-	head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
+	head head
+	// list is the document whose list has this document as an item, and root is the item. They are nil otherwise, and
+	// text is in JSON if they are set.
+	list *Document
+	root *yaml.Node
+}
+
+type head struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Items      []json.RawMessage `json:"items"`
 }
 
 // MayHaveCRD reports whether a file may contain a CRD. False positives are possible.
@@ -85,9 +93,11 @@ func Twin(name string, at, first token.Position) error {
 var (
 	apiVersionLine = regexp.MustCompile(`(?m)^apiVersion:\s*["']?([^"'\s#]+)`)
 	kindLine       = regexp.MustCompile(`(?m)^kind:\s*["']?([^"'\s#]+)`)
+	itemsLine      = regexp.MustCompile(`(?m)^["']?items["']?\s*:`)
 )
 
-// Parse returns the non-empty documents of a file. Each document is parsed on first use.
+// Parse returns the non-empty documents of a file, and the items of lists instead of the lists. Each document is parsed
+// on first use.
 func Parse(file string, text []byte) []Document {
 	var documents []Document
 	add := func(part []byte, line int) {
@@ -96,7 +106,7 @@ func Parse(file string, text []byte) []Document {
 		}
 		d := Document{File: file, text: part, line: line}
 		d.readHead()
-		documents = append(documents, d)
+		documents = append(documents, d.flattened()...)
 	}
 	start, line, first := 0, 0, 0
 	for at := 0; at < len(text); {
@@ -131,10 +141,11 @@ func withoutComments(text []byte) []byte {
 	return nil
 }
 
-// readHead reads the version and kind of a document. It parses the document only if they are not on separate lines.
+// readHead reads the version and kind of a document. It parses the document only if they are not on separate lines, or
+// if the document may be a list.
 func (d *Document) readHead() {
 	version, kind := apiVersionLine.FindSubmatch(d.text), kindLine.FindSubmatch(d.text)
-	if version != nil && kind != nil {
+	if version != nil && kind != nil && !itemsLine.Match(d.text) {
 		d.head.APIVersion, d.head.Kind = string(version[1]), string(kind[1])
 		return
 	}
@@ -145,11 +156,50 @@ func (d *Document) readHead() {
 	}
 }
 
-// Text returns the text of the document.
+// flattened returns the items of a list, or the document if it is not a list. Like kubectl, it recognizes a list by its
+// field items.
+func (d *Document) flattened() []Document {
+	if d.Err != nil || d.head.Items == nil {
+		return []Document{*d}
+	}
+	root, err := d.node()
+	var text []byte
+	if err == nil {
+		text, err = d.json()
+	}
+	var list head
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		return []Document{{File: d.File, Err: err}}
+	}
+	var documents []Document
+	for i, node := range yamlnode.Items(root, "items") {
+		for node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		item := Document{File: d.File, text: list.Items[i], line: node.Line - 1, list: d, root: node}
+		item.readHead()
+		if item.head.APIVersion == "" && item.head.Kind == "" {
+			item.head.APIVersion, item.head.Kind = d.head.APIVersion, strings.TrimSuffix(d.head.Kind, "List")
+		}
+		documents = append(documents, item.flattened()...)
+	}
+	return documents
+}
+
+// Text returns the text of the document, in YAML.
 func (d *Document) Text() []byte { return d.text }
 
-// Line returns the number of lines before the document in its file.
-func (d *Document) Line() int { return d.line }
+// Key returns texts that determine the document and all positions in it.
+func (d *Document) Key() [][]byte {
+	key := [][]byte{[]byte(d.File), []byte(strconv.Itoa(d.line)), d.text}
+	if d.list != nil {
+		key = append(key, []byte(d.At().String()), d.list.text)
+	}
+	return key
+}
 
 // Group returns the API group of the object, or "".
 func (d *Document) Group() string {
@@ -175,6 +225,9 @@ func (d *Document) placed() []byte {
 
 // node parses the document.
 func (d *Document) node() (*yaml.Node, error) {
+	if d.root != nil {
+		return d.root, nil
+	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(d.placed(), &root); err != nil {
 		return nil, d.yamlError(err)
@@ -218,12 +271,9 @@ func (d *Document) Definition() (*Definition, error) {
 			Hint: "convert it to apiextensions.k8s.io/v1, or generate it again",
 		}
 	}
-	text, err := sigsyaml.YAMLToJSONStrict(d.text)
+	text, err := d.json()
 	if err != nil {
-		if _, syntax := d.node(); syntax != nil {
-			return nil, syntax
-		}
-		return nil, d.yamlError(err)
+		return nil, err
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	unknown, err := kjson.UnmarshalStrict(text, crd)
@@ -231,6 +281,18 @@ func (d *Document) Definition() (*Definition, error) {
 		return nil, d.decodeError(err)
 	}
 	return &Definition{Document: *d, CRD: crd, unknown: unknown}, nil
+}
+
+// json converts the document to JSON. Like kubectl, it rejects duplicate keys.
+func (d *Document) json() ([]byte, error) {
+	text, err := sigsyaml.YAMLToJSONStrict(d.text)
+	if err == nil {
+		return text, nil
+	}
+	if _, syntax := d.node(); syntax != nil {
+		return nil, syntax
+	}
+	return nil, d.yamlError(err)
 }
 
 // yamlError returns the first error of a parser with its position. Later errors often have the same cause.
@@ -404,7 +466,7 @@ func (d *Document) CheckSample(kinds *sample.Kinds) (checked bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	problems, err := kinds.CheckNode(node)
+	problems, err := kinds.CheckText(d.head.APIVersion, d.head.Kind, d.text)
 	if err != nil {
 		return true, &diagnostic.Error{Pos: d.place(node), Code: CodeYAML, Message: diagnostic.OneLine(err.Error()),
 			Hint: repair, Cause: err}
@@ -415,12 +477,17 @@ func (d *Document) CheckSample(kinds *sample.Kinds) (checked bool, err error) {
 			Pos: d.place(yamlnode.At(node, sample.Steps(p.Field)...)), Code: p.Code, Message: p.Message, Hint: p.Hint,
 		})
 	}
-	if m := expected.FindSubmatchIndex(d.text); m != nil {
+	text, line := d.text, d.line
+	if d.list != nil {
+		text = []byte(node.HeadComment)
+		line -= bytes.Count(text, []byte("\n")) + 1
+	}
+	if m := expected.FindSubmatchIndex(text); m != nil {
 		words := ""
 		if m[2] >= 0 {
-			words = strings.Trim(strings.TrimSpace(string(d.text[m[2]:m[3]])), `"`)
+			words = strings.Trim(strings.TrimSpace(string(text[m[2]:m[3]])), `"`)
 		}
-		line := d.line + bytes.Count(d.text[:m[0]], []byte("\n")) + 1
+		line += bytes.Count(text[:m[0]], []byte("\n")) + 1
 		return true, sample.Unexpected(token.Position{Filename: d.File, Line: line, Column: 1}, words, problems)
 	}
 	return true, errors.Join(errs...)

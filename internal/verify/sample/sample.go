@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -32,7 +31,6 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // The codes of problems.
@@ -296,28 +294,22 @@ func Steps(name string) []string {
 	return steps
 }
 
-// CheckNode checks an object in YAML that a client sends, so its version must be served. It returns no problems for
+// CheckText checks an object in YAML that a client sends, so its version must be served. It returns no problems for
 // values that are not Kubernetes objects, and an error for values that cannot be decoded.
-func (k *Kinds) CheckNode(node *yaml.Node) ([]Problem, error) {
-	if node.Kind != yaml.MappingNode {
-		return nil, nil
-	}
-	gv, err := schema.ParseGroupVersion(scalarOf(node, "apiVersion"))
+func (k *Kinds) CheckText(version, kind string, text []byte) ([]Problem, error) {
+	gv, err := schema.ParseGroupVersion(version)
 	if err != nil || !k.groups[gv.Group] {
 		return nil, nil
 	}
 	var object map[string]any
-	text, err := yaml.Marshal(node)
+	converted, err := sigsyaml.YAMLToJSON(text)
 	if err == nil {
-		text, err = sigsyaml.YAMLToJSON(text)
-	}
-	if err == nil {
-		err = utiljson.Unmarshal(text, &object) // decodes whole numbers as integers
+		err = utiljson.Unmarshal(converted, &object) // decodes whole numbers as integers
 	}
 	if err != nil {
 		return nil, err
 	}
-	gvk := gv.WithKind(scalarOf(node, "kind"))
+	gvk := gv.WithKind(kind)
 	if of := k.schemas[gvk]; of != nil && of.unserved {
 		return []Problem{{
 			Field: "apiVersion", Code: CodeKind, Message: fmt.Sprintf("API servers do not serve %s %s", gv, gvk.Kind),
@@ -325,13 +317,6 @@ func (k *Kinds) CheckNode(node *yaml.Node) ([]Problem, error) {
 		}}, nil
 	}
 	return k.Check(gvk, object), nil
-}
-
-func scalarOf(node *yaml.Node, key string) string {
-	if value := yamlnode.Value(node, key); value != nil && value.Kind == yaml.ScalarNode {
-		return value.Value
-	}
-	return ""
 }
 
 // CodeExample is the code of an invalid example that is accepted, or rejected for another reason.
