@@ -74,6 +74,24 @@ func InProject(root, name string) token.Position {
 	return Relative(root, token.Position{Filename: name})
 }
 
+// Moved changes the file name of an error, which is relative to from, to a name relative to to. Both are absolute
+// paths.
+func Moved(from, to string, err error) *Error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return &Error{Message: err.Error(), Cause: err}
+	}
+	moved := *e
+	if e.Pos.Filename != "" && !filepath.IsAbs(e.Pos.Filename) && from != to {
+		moved.Pos.Filename = filepath.Join(from, filepath.FromSlash(e.Pos.Filename))
+		moved.Pos = Relative(to, moved.Pos)
+		if target, err := filepath.EvalSymlinks(to); err == nil {
+			moved.Pos = Relative(target, moved.Pos) // from may be the target of a symbolic link
+		}
+	}
+	return &moved
+}
+
 // Unreadable returns an error about a file or directory that cannot be read. Its name is relative to root.
 func Unreadable(root, name string, err error) error {
 	return &Error{Pos: InProject(root, name), Message: "cannot read: " + PlainCause(err), Hint: regular.Remedy(err),

@@ -80,6 +80,9 @@ type Options struct {
 
 // Compare returns the breaking changes from the CRDs of before to the CRDs of after.
 func Compare(ctx context.Context, before, after *input.Side, o Options) (*Report, error) {
+	if err := input.Empty(before, after); err != nil {
+		return nil, err
+	}
 	r := &Report{Old: before.Name, New: after.Name, Errs: slices.Concat(before.Errs, after.Errs)}
 	for _, name := range input.Names(before, after) {
 		old, now := before.CRDs[name], after.CRDs[name]

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"go/ast"
 	"go/token"
-	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,20 +21,15 @@ import (
 // exampleMarker is the prefix of markers that contain examples.
 var exampleMarker = []byte("+kctrl:example:")
 
-// source checks the syntax trees of the Go packages in a directory: the examples in markers of kinds, and the
-// conventions.
-func (r *run) source(ctx context.Context, dir string) error {
-	rel, err := filepath.Rel(r.Dir, dir)
-	if err != nil || !filepath.IsLocal(rel) {
-		return nil
-	}
-	program, err := load.Load(ctx, load.Config{Dir: r.Dir, Patterns: patterns(rel)})
+// source checks the syntax trees of the Go packages of a module: the examples in markers of kinds, and the conventions.
+func (r *run) source(ctx context.Context, m *module) error {
+	program, err := load.Load(ctx, load.Config{Dir: m.dir, Patterns: m.patterns})
 	if err != nil {
 		return ctx.Err() // the generators have reported it
 	}
 	if r.Conventions {
 		for _, e := range convention.Check(program) {
-			r.add(e, true)
+			r.moved(m, e, true)
 		}
 	}
 	for _, pkg := range program.Packages() {

@@ -41,7 +41,8 @@ type Options struct {
 	Dir string
 	// Names are files and directories. Empty means Dir.
 	Names []string
-	// FS is Dir as a file system, for the Go packages in it. Project may be nil.
+	// FS is Dir as a file system if Dir is a project or a module, and Project is the project. Other modules that contain
+	// or are in Names are read from disk.
 	FS      fs.FS
 	Project *project.Project
 	// AllowUnknown are prefixes of accepted unknown markers.
@@ -140,12 +141,13 @@ func (r *run) name(ctx context.Context, name string) error {
 func (r *run) directory(ctx context.Context, dir string) error {
 	hasGo, hasExamples := false, false
 	var manifests []string
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	top := dir + string(filepath.Separator) // follows a symbolic link
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			r.add(diagnostic.Unreadable(r.Dir, path, err), false)
 			return nil
-		case entry.IsDir() && path != dir && manifest.IsSkipped(entry.Name()):
+		case entry.IsDir() && path != top && manifest.IsSkipped(entry.Name()):
 			return fs.SkipDir
 		case !entry.Type().IsRegular():
 			return nil
@@ -161,10 +163,10 @@ func (r *run) directory(ctx context.Context, dir string) error {
 		}
 		return ctx.Err()
 	})
-	if err == nil && hasGo && r.FS != nil {
-		err = r.packages(ctx, dir) // before the files, because it generates some of them
+	if m := r.module(dir); err == nil && hasGo && m != nil {
+		err = r.packages(ctx, m) // before the files, because it generates some of them
 		if (hasExamples || r.Conventions) && err == nil {
-			err = r.source(ctx, dir)
+			err = r.source(ctx, m)
 		}
 	}
 	if err != nil {
@@ -176,22 +178,54 @@ func (r *run) directory(ctx context.Context, dir string) error {
 	return ctx.Err()
 }
 
-// packages checks the CRDs of the Go packages in a directory and below it.
-func (r *run) packages(ctx context.Context, dir string) error {
-	rel, err := filepath.Rel(r.Dir, dir)
-	if err != nil || !filepath.IsLocal(rel) {
-		return nil // Go code outside of Dir belongs to another module
+// module is a project or module with packages to check.
+type module struct {
+	dir     string
+	fs      fs.FS
+	project *project.Project
+	// patterns select the packages. Nil means all.
+	patterns []string
+}
+
+// module returns the module of the Go packages in a directory and below it. It returns nil if there is none.
+func (r *run) module(dir string) *module {
+	root, rel := project.Root(dir)
+	m := &module{dir: root, fs: r.FS, project: r.Project}
+	if root != r.Dir || r.FS == nil {
+		if root == "" {
+			return nil
+		}
+		m.fs = os.DirFS(root)
+		var err error
+		if m.project, err = project.LoadForeign(m.fs, true); err != nil {
+			r.add(diagnostic.Moved(root, r.Dir, err), false)
+			return nil
+		}
 	}
+	if rel != "." {
+		m.patterns = []string{"./" + rel + "/..."}
+	}
+	return m
+}
+
+// moved adds errors of a module.
+func (r *run) moved(m *module, err error, warning bool) {
+	for _, e := range diagnostic.All(err) {
+		r.add(diagnostic.Moved(m.dir, r.Dir, e), warning)
+	}
+}
+
+// packages checks the CRDs of the Go packages of a module.
+func (r *run) packages(ctx context.Context, m *module) error {
 	options := generate.Options{
 		Generators: []string{generate.CRD}, AllowUnknown: r.AllowUnknown, Cache: r.Cache,
-		Warn: func(f lint.Finding) { r.add(f.Error, true) }, Paths: patterns(rel),
+		Warn: func(f lint.Finding) { r.moved(m, f.Error, true) }, Paths: m.patterns,
 	}
-	p := plan.NewWithoutLock(r.FS)
-	outputs, err := generate.Outputs(ctx, r.Dir, p, r.Project, options)
+	outputs, err := generate.Outputs(ctx, m.dir, plan.NewWithoutLock(m.fs), m.project, options)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	r.add(err, false)
+	r.moved(m, err, false)
 	for _, file := range outputs {
 		for _, d := range manifest.Parse(file.Path, file.Content) {
 			if d.IsCRD() {
@@ -204,14 +238,6 @@ func (r *run) packages(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
-}
-
-// patterns returns the package patterns of a directory and those below it. Nil means all.
-func patterns(rel string) []string {
-	if rel == "." {
-		return nil
-	}
-	return []string{"./" + filepath.ToSlash(rel) + "/..."}
 }
 
 // file reads the CRDs and objects of a YAML file. asked reports whether the command line contains the file.

@@ -3,6 +3,7 @@ package input
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/git"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/verify/definition"
 	"github.com/kctrl-dev/kctrl/internal/verify/manifest"
 )
@@ -36,7 +38,9 @@ func (r *reader) revision(ctx context.Context, name string) error {
 	if named {
 		tree = path.Join(tree, filepath.ToSlash(inside))
 	}
-	tree = strings.Trim(tree, "/")
+	if tree = strings.Trim(tree, "/"); tree == "." {
+		tree = ""
+	}
 	object := strings.TrimSpace(commit) + ":" + tree
 	kind, err := r.git(ctx, "cat-file", "-t", object)
 	if err != nil {
@@ -54,7 +58,7 @@ func (r *reader) revision(ctx context.Context, name string) error {
 		r.choose()
 		return nil
 	}
-	return r.tree(ctx, rev, tree, object)
+	return r.tree(ctx, rev, strings.TrimSpace(commit), tree)
 }
 
 // unknown returns the error for a name that is neither a file nor a revision.
@@ -87,14 +91,13 @@ func (r *reader) git(ctx context.Context, args ...string) (string, error) {
 }
 
 // tree reads a directory of a revision.
-func (r *reader) tree(ctx context.Context, rev, dir, object string) error {
-	label := func(name string) string { return rev + ":" + path.Join(dir, name) }
-	err := r.archive(ctx, object, func(name string, content []byte) error {
+func (r *reader) tree(ctx context.Context, rev, commit, dir string) error {
+	err := r.archive(ctx, commit+":"+dir, func(name string, content []byte) error {
 		switch path.Ext(name) {
 		case ".go":
 			r.hasGo = true
 		case ".yaml", ".yml":
-			r.parse(label(name), content, false)
+			r.parse(rev+":"+path.Join(dir, name), content, false)
 		}
 		return nil
 	})
@@ -102,24 +105,45 @@ func (r *reader) tree(ctx context.Context, rev, dir, object string) error {
 		return err
 	}
 	r.choose()
-	if len(r.side.CRDs) > 0 || !r.hasGo {
-		return r.none(len(r.side.CRDs) > 0)
+	root, found, err := r.root(ctx, commit, dir)
+	r.side.Root = found && root == dir
+	if err != nil || len(r.side.CRDs) > 0 || !r.hasGo || !found {
+		return cmp.Or(err, r.none(len(r.side.CRDs) > 0))
 	}
 	temporary, err := r.Temporary()
 	if err != nil {
 		return err
 	}
-	err = r.archive(ctx, object, func(name string, content []byte) error { return write(temporary, name, content) })
+	err = r.archive(ctx, commit+":"+root, func(name string, content []byte) error {
+		return write(temporary, name, content)
+	})
 	if err != nil {
 		return err
 	}
-	return r.compiled(ctx, temporary, label)
+	rel := strings.TrimPrefix(strings.TrimPrefix(dir, root), "/")
+	return r.compiled(ctx, temporary, rel, func(name string) string { return rev + ":" + path.Join(root, name) })
 }
 
-// compiled generates CRDs from the Go packages of a revision, which it copies to a directory.
-func (r *reader) compiled(ctx context.Context, dir string, label func(string) string) error {
+// root is like [project.Root] for a directory of a revision.
+func (r *reader) root(ctx context.Context, commit, dir string) (root string, found bool, err error) {
+	for at := dir; ; at = path.Dir(at) {
+		if at == "." {
+			at = ""
+		}
+		names, err := r.git(ctx, "ls-tree", "--full-tree", "--name-only", commit, "--",
+			path.Join(at, project.File), path.Join(at, "go.mod"))
+		if err != nil || names != "" || at == "" {
+			return at, names != "", err
+		}
+	}
+}
+
+// compiled generates CRDs from the Go packages in a directory of a revision. module is a copy of the module, and rel is
+// the path of the directory in it.
+func (r *reader) compiled(ctx context.Context, module, rel string, label func(string) string) error {
 	inside := *r
-	inside.Dir = dir
+	inside.Dir = module
+	dir := filepath.Join(module, filepath.FromSlash(rel))
 	crds, _, err := inside.generated(ctx, dir, true)
 	for _, e := range diagnostic.All(err) {
 		if d, ok := errors.AsType[*diagnostic.Error](e); ok && d.Pos.Filename != "" {

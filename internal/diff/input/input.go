@@ -44,6 +44,8 @@ type Side struct {
 	Samples []map[string]any
 	// Errs are the errors of unreadable files. All other files were read.
 	Errs []error
+	// Root reports whether the side is a whole project or module, which may have no kind yet.
+	Root bool
 	// Partial reports whether CRDs may exist that are missing here. A missing CRD then does not count as removed.
 	Partial bool
 }
@@ -127,11 +129,14 @@ func (r *reader) relative(full string) string { return diagnostic.InProject(r.Di
 // directory reads a directory of the file system.
 func (r *reader) directory(ctx context.Context, dir string) error {
 	r.disk = true
-	err := filepath.WalkDir(dir, func(full string, entry fs.DirEntry, err error) error {
+	_, rel := project.Root(dir)
+	r.side.Root = rel == "."
+	top := dir + string(filepath.Separator) // follows a symbolic link
+	err := filepath.WalkDir(top, func(full string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			r.fail(diagnostic.Unreadable(r.Dir, full, err))
-		case entry.IsDir() && full != dir && manifest.IsSkipped(entry.Name()):
+		case entry.IsDir() && full != top && manifest.IsSkipped(entry.Name()):
 			return fs.SkipDir
 		case entry.Type().IsRegular():
 			r.read(full, r.relative(full), false)
@@ -159,14 +164,27 @@ func (r *reader) directory(ctx context.Context, dir string) error {
 	return r.none(len(crds) > 0 || err != nil)
 }
 
-// none returns an error if nothing was found. It returns nil for the working tree and for revisions, because a new
-// project may have no kind yet.
+// none returns an error if nothing was found in a file or directory that the user named. [Empty] returns the error for
+// other sides.
 func (r *reader) none(some bool) error {
-	if some || len(r.side.Errs) > 0 || !r.disk || r.side.Name == WorkingTree {
+	named := r.disk && r.side.Name != WorkingTree || !r.disk && strings.Contains(r.side.Name, ":")
+	if some || len(r.side.Errs) > 0 || !named {
 		return nil
 	}
+	return nothing(r.side.Name + " has")
+}
+
+// Empty returns an error if there is nothing to compare, except in a project, which may have no kind yet.
+func Empty(a, b *Side) error {
+	if len(a.CRDs)+len(b.CRDs)+len(a.Errs)+len(b.Errs) > 0 || a.Root || b.Root {
+		return nil
+	}
+	return nothing(fmt.Sprintf("%s and %s have", a.Name, b.Name))
+}
+
+func nothing(where string) error {
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("nothing to compare: %s has neither a CRD nor a Go type of a kind", r.side.Name),
+		Message: "nothing to compare: " + where + " neither a CRD nor a Go type of a kind",
 		Hint:    "use a revision, a directory or a file with CRDs in YAML, or a directory with API packages in Go",
 	}
 }
@@ -189,46 +207,22 @@ func (r *reader) place(made func() map[string]generator.Explain) {
 	}
 }
 
-// module returns the root of the module that contains a directory. It does not search above Dir.
-func (r *reader) module(dir string) string {
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return at
-		}
-		if rel, err := filepath.Rel(r.Dir, at); err != nil || !filepath.IsLocal(rel) || rel == "." {
-			return dir
-		}
-	}
-}
-
-// below returns an error about a file of a module, with the file name relative to Dir.
-func (r *reader) below(root string, err error) *diagnostic.Error {
-	e, ok := errors.AsType[*diagnostic.Error](err)
-	if !ok {
-		return &diagnostic.Error{Message: err.Error(), Cause: err}
-	}
-	placed := *e
-	if placed.Pos.Filename != "" && !filepath.IsAbs(placed.Pos.Filename) {
-		placed.Pos.Filename = r.relative(filepath.Join(root, filepath.FromSlash(placed.Pos.Filename)))
-	}
-	return &placed
-}
-
 // generated returns the CRDs that the Go packages of a directory define, and the functions that find positions of their
 // problems.
 func (r *reader) generated(ctx context.Context, dir string,
 	cached bool) ([]*apiextensionsv1.CustomResourceDefinition, map[string]generator.Explain, error) {
-	root := r.module(dir)
+	root, rel := project.Root(dir)
+	if root == "" {
+		return nil, nil, nil
+	}
 	var paths []string
-	if rel, err := filepath.Rel(root, dir); err == nil && rel != "." {
-		paths = []string{"./" + filepath.ToSlash(rel) + "/..."}
+	if rel != "." {
+		paths = []string{"./" + rel + "/..."}
 	}
 	fsys := os.DirFS(root)
 	proj, err := project.LoadForeign(fsys, true)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	} else if err != nil {
-		return nil, nil, err
+	if err != nil {
+		return nil, nil, diagnostic.Moved(root, r.Dir, err)
 	}
 	made := map[string]generator.Explain{}
 	o := generate.Options{Generators: []string{generate.CRD}, Paths: paths, LeaveRules: true}
@@ -236,13 +230,13 @@ func (r *reader) generated(ctx context.Context, dir string,
 		o.Cache = r.Cache
 	} else {
 		o.Made = func(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
-			made[crd.Name] = explain
+			made[crd.Name] = func(p definition.Problem) *diagnostic.Error { return diagnostic.Moved(root, r.Dir, explain(p)) }
 		}
 	}
 	files, err := generate.Outputs(ctx, root, plan.NewWithoutLock(fsys), proj, o)
 	var errs []error
 	for _, e := range diagnostic.All(err) {
-		errs = append(errs, r.below(root, e))
+		errs = append(errs, diagnostic.Moved(root, r.Dir, e))
 	}
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, file := range files {

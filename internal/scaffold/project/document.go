@@ -8,7 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,6 +178,26 @@ func LoadForeign(fsys fs.FS, named bool) (*Project, error) {
 		}
 	}
 	return Load(fsys)
+}
+
+// Root returns the nearest directory at or above dir that has a PROJECT file or a go.mod, and the path of dir in it. It
+// follows symbolic links if that is necessary. It returns "" if there is no such directory. dir is an absolute path.
+func Root(dir string) (root, rel string) {
+	for at := dir; ; at = filepath.Dir(at) {
+		for _, name := range []string{File, "go.mod"} {
+			if info, err := os.Stat(filepath.Join(at, name)); err == nil && !info.IsDir() {
+				rel, _ := filepath.Rel(at, dir)
+				return at, filepath.ToSlash(rel)
+			}
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	if target, err := filepath.EvalSymlinks(dir); err == nil && target != dir {
+		return Root(target)
+	}
+	return "", ""
 }
 
 // missing returns the error for a missing PROJECT file. other is the beginning of the hint and names an alternative to
