@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) error {
 	defer following.Wait()
 	defer watcher.Close()
 	for _, dir := range o.Dirs {
-		if err := w.addAll(dir); err != nil {
+		if err := w.addAll(dir + string(filepath.Separator)); err != nil { // follows a symbolic link
 			return err
 		}
 	}

@@ -86,9 +86,23 @@ func TestErrorEndsWatching(t *testing.T) {
 	}
 }
 
-// TestFilesAreWatched makes changes one after another, each of which must cause a run.
 func TestFilesAreWatched(t *testing.T) {
-	dir, other, above := t.TempDir(), t.TempDir(), t.TempDir()
+	dir := t.TempDir()
+	watchChanges(t, dir, dir)
+}
+
+func TestTargetOfSymbolicLinkIsWatched(t *testing.T) {
+	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip(err)
+	}
+	watchChanges(t, dir, link)
+}
+
+// watchChanges changes dir and other directories, while Run watches dir under the name watched. Each change must cause
+// a run.
+func watchChanges(t *testing.T, dir, watched string) {
+	other, above := t.TempDir(), t.TempDir()
 	makeDir(t, dir, "api/v1")
 	makeDir(t, dir, ".git")
 	steps := []func(){
@@ -107,7 +121,7 @@ func TestFilesAreWatched(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	done := 0
-	err := Run(ctx, Options{Dirs: []string{dir}, Run: func(context.Context) (More, error) {
+	err := Run(ctx, Options{Dirs: []string{watched}, Run: func(context.Context) (More, error) {
 		if done == len(steps) {
 			cancel()
 			return More{}, nil
