@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/kustomize"
@@ -39,7 +40,8 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 	}
 	d := &deployment{plan: generated, seen: map[string]bool{}}
 	var names []Finding
-	for _, folder := range append([]string{"config/default", samplesFolder}, overlays(generated)...) {
+	var deployed []*resource.Resource
+	for _, folder := range append([]string{defaultFolder, samplesFolder}, overlays(generated)...) {
 		if _, exists, err := templated.Kustomization(generated, folder); err != nil || !exists {
 			d.tell(err)
 			continue
@@ -49,7 +51,11 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 		}
 		if built, err := objects(p.Dir, folder, generated.Overlay(p.Dir)); d.tell(err) {
 			names = append(names, checkNames(folder, built)...)
+			deployed = append(deployed, built.Resources()...)
 		}
+	}
+	if len(d.errs) == 0 {
+		names = append(names, undeployed(generated, deployed)...)
 	}
 	found := append(problems(errors.Join(d.errs...)), names...)
 	for _, f := range found {

@@ -97,7 +97,7 @@ func overlays(p *plan.Plan) []string {
 		}
 		text, err := p.Read(file)
 		if err == nil && slices.ContainsFunc(templated.ListedFiles(text, file), func(item *yaml.Node) bool {
-			return path.Join(name, item.Value) == "config/default"
+			return path.Join(name, item.Value) == defaultFolder
 		}) {
 			folders = append(folders, name)
 		}

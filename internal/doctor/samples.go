@@ -17,6 +17,7 @@ import (
 )
 
 const (
+	defaultFolder = "config/default"
 	samplesFolder = "config/samples"
 	crdFolder     = "config/crd/bases"
 )
