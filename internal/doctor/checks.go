@@ -8,6 +8,8 @@ import (
 	"go/token"
 	"go/version"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -36,7 +38,7 @@ var Checks = []Check{
 	{Name: "webhooks", Help: "webhook markers with paths that the manager does not serve", Run: checkWebhooks},
 	{Name: "samples", Help: "samples that API servers would reject", Run: checkSamples},
 	{Name: "deployment", Help: "manifests that config/default cannot build or does not deploy", Run: checkDeployment},
-	{Name: "program", Help: "a Makefile or Dockerfile that builds another program than the manager", Run: checkProgram},
+	{Name: "program", Help: "a Makefile or Dockerfile that does not build the manager", Run: checkProgram},
 	{Name: "runtime", Help: "a bundled runtime that is incomplete, or of another kctrl", Run: checkRuntime,
 		Fix: fixRuntime},
 	{Name: "go", Help: "a go command that is missing, or older than go.mod asks for", Run: checkGo},
@@ -239,7 +241,53 @@ func checkProgram(_ context.Context, p *Project) []Finding {
 		return nil // checkLock reports it
 	}
 	stale, err := register.StaleBuilds(empty)
-	return append(warnings(stale...), problems(err)...)
+	return append(warnings(append(stale, missingPackages(p.FS, stale)...)...), problems(err)...)
+}
+
+// missingPackages returns an error for each line of the Makefile and the Dockerfile that builds a missing directory or
+// file. It skips the lines of other errors, and lines that change the directory.
+func missingPackages(fsys fs.FS, others []*diagnostic.Error) []*diagnostic.Error {
+	var found []*diagnostic.Error
+	for _, name := range []string{"Makefile", "Dockerfile"} {
+		text, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			continue // other checks report unreadable files
+		}
+		line := 0
+		for content := range strings.Lines(string(text)) {
+			line++
+			at := position(name, line)
+			built := builtPackage(strings.Fields(content))
+			target := path.Clean(built)
+			if built == "" || !fs.ValidPath(target) ||
+				slices.ContainsFunc(others, func(e *diagnostic.Error) bool { return e.Pos == at }) {
+				continue
+			}
+			if _, err := fs.Stat(fsys, target); errors.Is(err, fs.ErrNotExist) {
+				found = append(found, diagnostic.At(at, "builds "+built+", which does not exist",
+					"write the directory of the program that starts the manager"))
+			}
+		}
+	}
+	return found
+}
+
+// builtPackage returns the directory or file that a command line with go build or go run builds, or "".
+func builtPackage(words []string) string {
+	isGo := false
+	for i, word := range words {
+		switch {
+		case word == "cd" || strings.HasPrefix(word, "#") || isGo && word == "-C":
+			return ""
+		case i > 0 && (word == "build" || word == "run"):
+			command := strings.Trim(words[i-1], "@-(){}$")
+			isGo = command == "go" || command == "GO"
+		case !isGo || words[i-1] == "-o" || strings.ContainsAny(word, "$*") || strings.Contains(word, "..."):
+		case strings.HasPrefix(word, "./") || strings.HasSuffix(word, ".go") && !strings.HasPrefix(word, "-"):
+			return word
+		}
+	}
+	return ""
 }
 
 func checkRuntime(_ context.Context, p *Project) []Finding {
