@@ -98,6 +98,11 @@ func (t *target) checkApplies() {
 				fmt.Sprintf("+%s applies to the items of a list, but %s", e.label(), t.is()), "write +"+e.name))
 			continue
 		}
+		if e.items && k == markers.KindArray && len(t.shape.named) > 0 {
+			t.reportAt(e, 0, problem(CodeMisplaced, fmt.Sprintf("+%s applies to a list without a name, but %s with the name %s",
+				e.label(), t.is(), t.shape.named[0].name), "write +"+e.label()+t.above()))
+			continue
+		}
 		if e.items {
 			k = items.kind
 		}
@@ -114,9 +119,21 @@ func (t *target) checkApplies() {
 			"remove it, or move it to where "+subject+" is")
 		if better := t.otherwise(e, k, want[0]); len(better) > 0 {
 			d.Hint = "write " + strings.Join(better, ", or ")
+			if strings.Contains(d.Hint, crdmarkers.ValidationItemsPrefix) {
+				d.Hint += t.above()
+			}
 		}
 		t.reportAt(e, 0, d)
 	}
+}
+
+// above completes a hint about a marker for items if the target is a list with a name, because the marker has to be at
+// the type then.
+func (t *target) above() string {
+	if len(t.shape.named) == 0 {
+		return ""
+	}
+	return " at the type " + t.shape.named[len(t.shape.named)-1].name
 }
 
 // otherwise returns the markers that mean for values of kind k what e means for values of kind about.
