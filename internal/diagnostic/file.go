@@ -15,12 +15,16 @@ import (
 
 // AtFile returns an error about an operation on a file, with a hint that fits the cause.
 func AtFile(path, what string, cause error) *Error {
-	return &Error{
+	e := &Error{
 		Pos:     token.Position{Filename: path},
 		Message: fmt.Sprintf("%s: %s", what, PlainCause(cause)),
 		Hint:    CauseHint(cause),
 		Cause:   cause,
 	}
+	if strings.HasPrefix(what, "cannot read") && errors.Is(cause, fs.ErrPermission) {
+		e.Hint = "make the file and its directory readable for you, then run the command again"
+	}
+	return e
 }
 
 // escapes is the end of [os.Root]'s error for a path that leaves the root. The os package exports no error for this
@@ -94,8 +98,7 @@ func Moved(from, to string, err error) *Error {
 
 // Unreadable returns an error about a file or directory that cannot be read. Its name is relative to root.
 func Unreadable(root, name string, err error) error {
-	return &Error{Pos: InProject(root, name), Message: "cannot read: " + PlainCause(err), Hint: regular.Remedy(err),
-		Cause: err}
+	return AtFile(InProject(root, name).Filename, "cannot read", err)
 }
 
 // Cut truncates a text of any length to the size of a message.
