@@ -262,10 +262,10 @@ func isHash(text string) bool {
 
 // CheckPath rejects paths that are not plain relative paths, and paths into a .git directory.
 func CheckPath(name string) error {
-	reason := ""
+	reason, hint := "", "use only letters, digits, dots and dashes"
 	switch {
 	case name == "." || !fs.ValidPath(name):
-		reason = "not a relative path inside the project"
+		reason, hint = "not a relative path inside the project", "use a relative path below the directory of the project"
 	case strings.ContainsRune(name, '\\') || strings.ContainsFunc(name, unicode.IsControl):
 		reason = "a backslash or a control character in it"
 	case hasGitElement(name):
@@ -276,7 +276,7 @@ func CheckPath(name string) error {
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("cannot write %q: %s", name, reason),
-		Hint:    "use only letters, digits, dots and dashes",
+		Hint:    hint,
 	}
 }
 
