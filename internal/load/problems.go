@@ -229,6 +229,11 @@ var rewordings = []struct{ contains, message, hint string }{
 			"crd:allowDangerousTypes=true, which is --crd-allow-dangerous-types of kctrl manifests",
 	},
 	{
+		contains: "to an array value, found array",
+		message:  "markers for items apply to a list without a name, and the type of the field is a list with a name",
+		hint:     "write them at the type of the list, or use a type such as []string in the field",
+	},
+	{
 		contains: "is a recursive type",
 		hint: "put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or " +
 			"end the recursion",
