@@ -339,6 +339,12 @@ func (r *run) samples() {
 		}
 		r.add(err, false)
 	}
+	if len(r.objects) > 0 && r.result.CRDs+r.result.Objects+len(r.result.Findings) == 0 {
+		r.add(&diagnostic.Error{
+			Pos: r.objects[0].At(), Code: CodeNothing, Message: "nothing to verify: no CRD for the object is given",
+			Hint: "add the file or directory with its CRD, such as config/crd",
+		}, false)
+	}
 }
 
 // finish sorts the findings and removes disabled and duplicate ones.
