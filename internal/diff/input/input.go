@@ -257,6 +257,10 @@ func (r *reader) read(full, name string, asked bool) {
 	switch path.Ext(name) {
 	case ".go":
 		r.hasGo = true
+		if asked {
+			r.fail(&diagnostic.Error{Pos: token.Position{Filename: name}, Message: "no CRD",
+				Hint: "use the directory of the Go package, or a file with CRDs in YAML"})
+		}
 		return
 	case ".yaml", ".yml":
 	default:
