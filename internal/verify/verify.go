@@ -67,12 +67,17 @@ const CodeNothing = "nothing-to-verify"
 
 // Run checks the files and directories in the options. The error reports that the check could not run.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	r := &run{Options: o, kinds: &sample.Kinds{}, result: &Result{}, generated: map[string]bool{}}
+	r := &run{Options: o, kinds: &sample.Kinds{}, result: &Result{}, generated: map[string]bool{},
+		read: map[string]bool{}}
 	names := o.Names
 	if len(names) == 0 {
 		names = []string{"."}
 	}
-	for _, name := range names {
+	// Files are first, because some objects in them are only checked if the user named the file.
+	isDir := func(name string) bool { info, err := os.Stat(r.path(name)); return err == nil && info.IsDir() }
+	files := slices.DeleteFunc(slices.Clone(names), isDir)
+	dirs := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isDir(name) })
+	for _, name := range slices.Concat(files, dirs) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -96,6 +101,10 @@ type run struct {
 	objects []manifest.Document
 	// generated has the names of the CRDs that were generated from Go.
 	generated map[string]bool
+	// read has the paths of the YAML files that were read. Arguments can overlap: repeated counts the CRDs and files that
+	// they have in common with earlier arguments.
+	read     map[string]bool
+	repeated int
 }
 
 func (r *run) add(err error, warning bool) {
@@ -108,12 +117,17 @@ func (r *run) add(err error, warning bool) {
 	}
 }
 
+// path returns the absolute path of a file or directory.
+func (r *run) path(name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(r.Dir, name)
+}
+
 // name checks the file or directory with a name.
 func (r *run) name(ctx context.Context, name string) error {
-	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(r.Dir, path)
-	}
+	path := r.path(name)
 	info, err := os.Stat(path)
 	if err != nil {
 		return &diagnostic.Error{
@@ -121,13 +135,16 @@ func (r *run) name(ctx context.Context, name string) error {
 			Hint:    "use a directory, or a file with CRDs or objects in YAML", Class: diagnostic.ErrUsage, Cause: err,
 		}
 	}
-	before := len(r.crds) + len(r.objects) + len(r.generated) + len(r.result.Findings)
+	count := func() int {
+		return len(r.crds) + len(r.objects) + len(r.generated) + len(r.result.Findings) + r.repeated
+	}
+	before := count()
 	if !info.IsDir() {
 		r.file(path, true)
 	} else if err := r.directory(ctx, path); err != nil {
 		return err
 	}
-	if len(r.crds)+len(r.objects)+len(r.generated)+len(r.result.Findings) == before {
+	if count() == before {
 		r.add(&diagnostic.Error{
 			Pos: diagnostic.InProject(r.Dir, path), Code: CodeNothing,
 			Message: "nothing to verify: neither a CRD nor a Go type of a kind",
@@ -230,9 +247,15 @@ func (r *run) packages(ctx context.Context, m *module) error {
 		for _, d := range manifest.Parse(file.Path, file.Content) {
 			if d.IsCRD() {
 				if crd, err := d.Definition(); err == nil {
+					if r.generated[crd.CRD.Name] {
+						r.repeated++
+						continue
+					}
 					r.generated[crd.CRD.Name] = true
 					r.kinds.Add(crd.CRD)
-					r.result.CRDs++
+					if !slices.ContainsFunc(r.crds, func(n named) bool { return n.Name == crd.CRD.Name }) {
+						r.result.CRDs++
+					}
 				}
 			}
 		}
@@ -242,6 +265,10 @@ func (r *run) packages(ctx context.Context, m *module) error {
 
 // file reads the CRDs and objects of a YAML file. asked reports whether the command line contains the file.
 func (r *run) file(path string, asked bool) {
+	if r.read[path] {
+		r.repeated++
+		return
+	}
 	pos := diagnostic.InProject(r.Dir, path)
 	text, err := regular.ReadFile(path)
 	if err != nil {
@@ -251,6 +278,7 @@ func (r *run) file(path string, asked bool) {
 	if !asked && (!manifest.MayHaveCRD(text) && !manifest.IsSample(pos.Filename) || manifest.IsTemplate(text)) {
 		return
 	}
+	r.read[path] = true
 	found := false
 	for _, d := range manifest.Parse(pos.Filename, text) {
 		switch {
@@ -341,8 +369,9 @@ func (r *run) samples() {
 	}
 	if len(r.objects) > 0 && r.result.CRDs+r.result.Objects+len(r.result.Findings) == 0 {
 		r.add(&diagnostic.Error{
-			Pos: r.objects[0].At(), Code: CodeNothing, Message: "nothing to verify: no CRD for the object is given",
-			Hint: "add the file or directory with its CRD, such as config/crd",
+			Pos: r.objects[len(r.objects)-1].At(), Code: CodeNothing,
+			Message: "nothing to verify: no CRD for the object is given",
+			Hint:    "add the file or directory with its CRD, such as config/crd",
 		}, false)
 	}
 }
