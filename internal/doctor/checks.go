@@ -314,6 +314,9 @@ func fixRuntime(_ context.Context, p *Project, fixes *plan.Plan) error {
 
 func checkGo(ctx context.Context, p *Project) []Finding {
 	text, err := fs.ReadFile(p.FS, "go.mod")
+	if errors.Is(err, fs.ErrNotExist) && errors.Is(p.loadErr, fs.ErrNotExist) {
+		return nil // checkProject reports a directory without a project
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return problems(diagnostic.In("go.mod", "the file is missing",
 			"restore it from version control: the go command builds nothing without it"))
