@@ -88,7 +88,9 @@ func (a Asked) mismatch(got, want schema.GroupVersionKind) error {
 type OtherKindError struct{ Got, Want schema.GroupVersionKind }
 
 // Error returns both kinds.
-func (e *OtherKindError) Error() string { return fmt.Sprintf("the server sent %s, not %s", e.Got, e.Want) }
+func (e *OtherKindError) Error() string {
+	return fmt.Sprintf("the server sent %s, not %s", e.Got, e.Want)
+}
 
 // Format is an encoding of the API.
 type Format string
