@@ -299,7 +299,7 @@ func TestUnbuilt(t *testing.T) {
 		return doctor.Unbuilt(planned, p.Dir)
 	}
 	if notes := noted("name: ", "name: mine-"); len(notes) != 1 ||
-		!strings.HasPrefix(notes[0].Error(), "config/default/kustomization.yaml:18:5: mine.yaml does not apply "+
+		!strings.HasPrefix(notes[0].Error(), "config/default/kustomization.yaml:21:5: mine.yaml does not apply "+
 			"after this command: no resource matches ") {
 		t.Errorf("got %v, want an error of the patch", notes)
 	}
