@@ -47,7 +47,8 @@ func (l *limiter) When(r reconcile.Request) time.Duration {
 func (l *limiter) Forget(r reconcile.Request)        { l.add("Forget", r) }
 func (l *limiter) NumRequeues(reconcile.Request) int { return 0 }
 
-// TestTerminalErrorsKeepTheDelay reconciles requests of a custom rate limiter, which forgets only those that succeed.
+// TestTerminalErrorsKeepTheDelay reconciles requests of a custom rate limiter, which forgets a request only after a
+// success.
 func TestTerminalErrorsKeepTheDelay(t *testing.T) {
 	events, limits := make(chan event.GenericEvent), &limiter{}
 	attempts := map[string]int{}

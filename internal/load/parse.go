@@ -249,7 +249,7 @@ func importsC(file *ast.File) bool {
 	return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return mentionsC(spec) })
 }
 
-// severalPackages returns an error for each file in a directory whose package differs from that of most files.
+// severalPackages returns an error for each file that is not in the most frequent package of its directory.
 func severalPackages(root string, fset *token.FileSet, syntax []*ast.File) []error {
 	count := map[string]int{}
 	for _, file := range syntax {

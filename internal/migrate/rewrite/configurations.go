@@ -51,7 +51,7 @@ func (c configuration) env() (settings []string) {
 	return settings
 }
 
-// sources are the Go files of a module and of the modules in its subdirectories, including those that the default
+// sources are the Go files of a module and of the modules in its subdirectories. They include files that the default
 // configuration excludes.
 type sources struct {
 	context build.Context // of the default configuration
@@ -215,8 +215,8 @@ func (s *sources) reachable(packages ...string) map[string]bool {
 	return reached
 }
 
-// usedBy returns the packages that a file can use: those that it imports, directly or indirectly, and its
-// own package unless the file is a program of its own.
+// usedBy returns the packages that a file can use: its direct and indirect imports, and its own package unless the file
+// is a separate program.
 func (s *sources) usedBy(f *sourceFile) map[string]bool {
 	alone := slices.ContainsFunc(s.files, func(other *sourceFile) bool { return other.pkg == f.pkg && other.included })
 	for _, other := range s.files {
