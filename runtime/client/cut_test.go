@@ -175,6 +175,9 @@ func TestCutWatchDeliversNothingElse(t *testing.T) {
 		}
 	}
 	for how, answer := range framings("application/json;stream=watch", []byte(body)) {
+		if strings.Contains(how, "compressed") { // a watch does not accept it
+			continue
+		}
 		if all, err := names(answer); all != "abc" || err != io.EOF {
 			t.Errorf("%s: got %s, %v", how, all, err)
 		}

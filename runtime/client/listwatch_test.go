@@ -102,6 +102,27 @@ func TestStreamingListAsksForTheBookmarkThatEndsIt(t *testing.T) {
 	}
 }
 
+// The transport of net/http requests compressed responses unless a request has the header Accept-Encoding.
+func TestOnlyListsMayBeCompressed(t *testing.T) {
+	s := newServer()
+	s.respond("GET /api/v1/configmaps", `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{}}`)
+	lw := listWatcher(t, s, configMap(""), client.Scope{})
+	if _, err := lw.List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.last(t).header.Get("Accept-Encoding"); got != "" {
+		t.Errorf("a list has the header Accept-Encoding: %s", got)
+	}
+	events, err := lw.Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	if got := s.last(t).header.Get("Accept-Encoding"); got != "identity" {
+		t.Errorf("a watch has the header Accept-Encoding: %q", got)
+	}
+}
+
 func TestPagesOfAListInEachForm(t *testing.T) {
 	const items = `"metadata":{"resourceVersion":"9","continue":"more"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`
 	page := func(t *testing.T, s *server, names []string, kind, version, next string, err error) {
