@@ -21,7 +21,7 @@ func newEditCommand(s *streams) *cobra.Command {
 		Short: "Change the settings chosen at init",
 		Long: `Change the settings chosen at init. The command moves files, updates references to them, and keeps
 your edits. If it must change lines that you edited, it lists the conflicts and writes nothing;
---force writes both versions of these lines with git's conflict markers.
+--force writes both versions of these lines with git's conflict markers, and exits with code 3.
 
 If a patch or another entry of a kustomization in config no longer applies, the command reports its
 line and changes nothing; with --force, it only warns.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -72,6 +73,7 @@ func (s *syncing) updateMerged(f, now render.File) error {
 		for _, line := range conflicts {
 			s.conflict(to, line, true, "has a conflict: you and kctrl have changed the same lines",
 				"choose between the lines, and remove the markers")
+			s.conflicts[len(s.conflicts)-1].Class = diagnostic.ErrDrift
 		}
 	case len(conflicts) > 0 && !s.isPage(f.Path):
 		s.conflict(f.Path, conflicts[0], false, "has been edited where kctrl must change it",
