@@ -100,8 +100,8 @@ func (p *openedProject) generate(ctx context.Context, o generate.Options) error 
 // follows selects the generators that run after a kind or a controller is created.
 func follows(g generator.Generator) bool { return g.Follows }
 
-// regenerate runs all generators for a command that removes, renames or edits parts of a project, and adds their output
-// to the plan. It returns errors about kustomizations that would no longer build; with force, it notes them.
+// regenerate runs all generators for a command that removes or changes parts of a project, and adds their output to the
+// plan. It returns errors about kustomizations that would no longer build; with force, it notes them.
 func (p *openedProject) regenerate(ctx context.Context, force bool) error {
 	if err := p.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)}); err != nil {
 		return p.onDisk(ctx, err)

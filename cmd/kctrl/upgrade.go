@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/git"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -30,7 +29,8 @@ with git's conflict markers, lists them, and exits with code 3 until you resolve
 controllers, webhooks, their tests and the main function only if the merge has no conflicts and
 compiles. It never changes types, samples and conversions. It lists the types and the sample of a
 kind if their templates have changed. It does not list conversions, and the files of further
-versions of a kind, because these are derived from your types.
+versions of a kind, because these are derived from your types. It warns if a patch or another entry
+of a kustomization in config no longer applies.
 
 Review the result with git diff, and revert it with git checkout.`,
 		Args: noArgs,
@@ -43,12 +43,13 @@ Review the result with git diff, and revert it with git checkout.`,
 
 func runUpgrade(ctx context.Context, s *streams, write writeOptions) error {
 	return s.change(ctx, write, project.Load, func(p *openedProject) (err error) {
-		p.next = []string{"go mod tidy", "make test"}
 		p.plan, err = upgrade.Plan(p.fsys, p.Project, upgrade.Options{Kctrl: kctrlBuild(), Base: history(ctx, p.dir)})
 		if err != nil {
 			return err
 		}
-		return p.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)})
+		err = p.regenerate(ctx, true)
+		p.next = []string{"go mod tidy", "make test"}
+		return err
 	})
 }
 
