@@ -424,7 +424,7 @@ var internalLayers = []internalLayer{
 		"moves and renames of code and manifests between two states of a project",
 	},
 	{
-		"scaffold/upgrade", "diagnostic yamlnode templates scaffold/edit scaffold/gomod scaffold/gosource " +
+		"scaffold/upgrade", "diagnostic templates scaffold/edit scaffold/gomod scaffold/gosource " +
 			"scaffold/layout scaffold/plan scaffold/project scaffold/render scaffold/sync scaffold/templated",
 		"upgrades projects between versions of kctrl",
 	},

@@ -359,26 +359,13 @@ func UnservedWebhook(path string) string {
 // WebhookPaths returns the paths of the webhook markers in a file.
 func WebhookPaths(text []byte) []string {
 	var paths []string
-	for _, marker := range WebhookMarkers(text) {
-		if match := webhookPath.FindStringSubmatch(marker); match != nil {
-			paths = append(paths, match[1])
-		}
+	for _, match := range webhookPath.FindAllSubmatch(text, -1) {
+		paths = append(paths, string(match[1]))
 	}
 	return paths
 }
 
-var webhookPath = regexp.MustCompile("[:,]path=[\"`]?([^,\"`]+)")
-
-// WebhookMarkers returns the lines with webhook markers in a file.
-func WebhookMarkers(text []byte) []string {
-	var markers []string
-	for line := range bytes.Lines(text) {
-		if line := strings.TrimSpace(string(line)); strings.HasPrefix(line, "// +kubebuilder:webhook:") {
-			markers = append(markers, line)
-		}
-	}
-	return markers
-}
+var webhookPath = regexp.MustCompile("(?m)^[ \t]*// \\+kubebuilder:webhook:(?:.*?,)?path=[\"`]?([^,\"`\\s]+)")
 
 // CheckUndeclared rejects names that a package declares in a file other than except.
 func CheckUndeclared(p *plan.Plan, folder, except string, names []string) error {

@@ -44,7 +44,7 @@ func (u *upgrade) noteKept() error {
 		}
 	}
 	if len(names) > 0 {
-		u.note("", 0, "types and samples are yours and stay as they are; the templates of these have changed: "+
+		u.note("", "types and samples are yours and stay as they are; the templates of these have changed: "+
 			strings.Join(names, ", "), compareThemHint)
 	}
 	return nil

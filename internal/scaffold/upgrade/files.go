@@ -15,8 +15,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/templates"
-	"github.com/kctrl-dev/kctrl/internal/yamlnode"
-	"go.yaml.in/yaml/v3"
 )
 
 // step is the upgrade of a file whose template has changed.
@@ -90,14 +88,14 @@ func (u *upgrade) step(f render.File) (s step, found bool, err error) {
 	if s.was.Content = edit.Plain(ours); touched {
 		return u.edited(s, ours)
 	}
-	switch {
-	case isCode(f) && entry.Template != f.Template:
-		s.obstacle = "was made from another template than the one for PROJECT, so it stays as it is"
-	case !sameRequests(f.Path, ours, s.now.Content):
-		s.obstacle = "selects requests that PROJECT does not record, and its template has changed, so it stays as it is"
+	if isCode(f) && entry.Template != f.Template {
+		s.obstacle = otherTemplate
 	}
 	return s, true, nil
 }
+
+// otherTemplate is the obstacle for code whose template PROJECT no longer selects.
+const otherTemplate = "was made from another template than the one for PROJECT, so it stays as it is"
 
 // edited completes the step of a file that the user has edited.
 func (u *upgrade) edited(s step, ours []byte) (_ step, found bool, err error) {
@@ -116,11 +114,8 @@ func (u *upgrade) edited(s step, ours []byte) (_ step, found bool, err error) {
 		s.obstacle = "has been edited, and git has no version that kctrl wrote, so it cannot be merged"
 		return s, !same, err
 	}
-	switch {
-	case isCode(s.now) && known[0].Template != s.now.Template:
-		s.obstacle = "was made from another template than the one for PROJECT, so it stays as it is"
-	case !sameRequests(name, s.was.Content, s.now.Content):
-		s.obstacle = "selects requests that PROJECT does not record, and its template has changed, so it stays as it is"
+	if isCode(s.now) && known[0].Template != s.now.Template {
+		s.obstacle = otherTemplate
 	}
 	s.now.Content, err = u.listed(name, s.was.Content, s.now.Content)
 	return s, true, err
@@ -136,7 +131,7 @@ func (u *upgrade) unit(steps []step) error {
 		}
 		at = slices.IndexFunc(steps, func(s step) bool { return s.obstacle != "" })
 	}
-	u.note(steps[at].now.Path, 0, steps[at].obstacle, compareHint)
+	u.note(steps[at].now.Path, steps[at].obstacle, compareHint)
 	lock := u.plan.Lock()
 	for _, s := range steps {
 		lock.Offer(s.now.Path, s.now.Content, s.now.Template) // so that later upgrades do not note it again
@@ -283,43 +278,8 @@ func (u *upgrade) gone() error {
 	}
 	conflicts, err := sync.Sync(u.plan, render.NewTree(was...), render.NewTree(), sync.Options{})
 	for _, c := range conflicts {
-		u.note(c.Pos.Filename, 0, "has been edited, and kctrl no longer writes this file, so it is kept",
+		u.note(c.Pos.Filename, "has been edited, and kctrl no longer writes this file, so it is kept",
 			"delete it if you do not need it")
 	}
 	return err
-}
-
-// sameRequests reports whether two versions of a file select the same requests, in a webhook marker or in a policy. It
-// is necessary because older versions of kctrl did not record these flags in PROJECT.
-func sameRequests(name string, one, other []byte) bool {
-	switch path.Ext(name) {
-	case ".go":
-		return slices.Equal(gosource.WebhookMarkers(one), gosource.WebhookMarkers(other))
-	case ".yaml":
-		return bytes.Equal(constraints(one), constraints(other))
-	}
-	return true
-}
-
-// constraints returns, as YAML, the fields with which a file's policies select requests.
-func constraints(text []byte) []byte {
-	docs, err := edit.Documents(text)
-	if err != nil {
-		return nil
-	}
-	var all []byte
-	for _, doc := range docs {
-		for _, field := range []string{"failurePolicy", "matchConstraints", "matchConditions"} {
-			if node := yamlnode.Value(doc.Content[0], "spec", field); node != nil {
-				var value any
-				if node.Decode(&value) != nil {
-					return nil
-				}
-				if text, err := yaml.Marshal(map[string]any{field: value}); err == nil {
-					all = append(all, text...)
-				}
-			}
-		}
-	}
-	return all
 }

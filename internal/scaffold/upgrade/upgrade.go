@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"errors"
-	"go/token"
 	"io/fs"
 	"path"
 	"strings"
@@ -49,7 +48,7 @@ func Plan(fsys fs.FS, proj *project.Project, opts Options) (*plan.Plan, error) {
 	if u.others, err = render.OthersDeployment(p); err != nil {
 		return nil, err
 	}
-	if err := plan.InOrder(u.gone, u.files, u.noteForeignFiles, u.setups, u.noteKept,
+	if err := plan.InOrder(u.gone, u.files, u.noteForeignFiles, u.noteKept,
 		func() error { return gomod.ReplaceRuntime(p, proj) }, u.modules, sync.NewBases(p, opts.Base).Drop); err != nil {
 		return nil, err
 	}
@@ -100,7 +99,7 @@ func (u *upgrade) noteForeign(lock *project.Lock, now render.File) {
 // noteForeignFiles notes all foreign files in one message, because a migrated project has many of them.
 func (u *upgrade) noteForeignFiles() error {
 	if len(u.foreign) > 0 {
-		u.note("", 0, "files that kctrl did not write stay as they are; a new project has different files of these names: "+
+		u.note("", "files that kctrl did not write stay as they are; a new project has different files of these names: "+
 			strings.Join(u.foreign, ", "), compareThemHint)
 	}
 	return nil
@@ -118,6 +117,4 @@ func orDevel(version string) string {
 	return version
 }
 
-func (u *upgrade) note(name string, line int, message, hint string) {
-	u.plan.Note(diagnostic.At(token.Position{Filename: name, Line: line}, message, hint))
-}
+func (u *upgrade) note(name, message, hint string) { u.plan.Note(diagnostic.In(name, message, hint)) }
