@@ -197,7 +197,7 @@ func (w *rulesWalk) problem(at place, s *structural.Structural, rule apiextensio
 		return message, detailed(r.MessageExpressionError.Detail, s)
 	case r.UsesOldSelf && at.unmatched:
 		return expression, Problem{Message: "there is no oldSelf in a list that is not one of +listType=map",
-			Hint: "write the rule above it, where oldSelf is the whole of it"}
+			Hint: "give its items a key (+listType=map, or key=name in --field), or write the rule above it"}
 	case !r.UsesOldSelf && rule.OptionalOldSelf != nil:
 		return "optionalOldSelf", Problem{Message: "the rule has no oldSelf",
 			Hint: "leave optionalOldSelf out, or use oldSelf"}

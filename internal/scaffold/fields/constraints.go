@@ -1,7 +1,6 @@
 package fields
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -281,9 +280,6 @@ func (f *Field) check() error {
 			return err
 		}
 	}
-	if err := cmp.Or(f.checkTransitions(), f.checkCost()); err != nil {
-		return err
-	}
 	if f.in.of == nil && f.in.status && f.required {
 		return f.refuse("required", "a new object has an empty status", "omit it")
 	}
@@ -305,73 +301,6 @@ func (f *Field) checkKey(key string) error {
 		return child.refuse("optional", "the key of a list cannot be optional", "remove optional, or add a default")
 	}
 	return nil
-}
-
-// checkTransitions rejects constraints on the previous value of a field in list items that have no key, because API
-// servers cannot match such items with their previous values.
-func (f *Field) checkTransitions() error {
-	usesOld := func(r rule) bool { return strings.Contains(r.value, "oldSelf") }
-	compares := f.immutable || slices.ContainsFunc(f.rules, usesOld)
-	for up := f.in.of; compares && up != nil; up = up.in.of {
-		if up.form == list && len(up.keys) == 0 {
-			return f.refuse("", "the previous value is unknown: the items of "+up.name+" have no key",
-				"give the list a key: "+up.flag.name+" "+up.path()+":[]object,key=name")
-		}
-	}
-	return nil
-}
-
-// checkCost rejects a rule whose estimated cost exceeds the limit of API servers, because it may run too often.
-func (f *Field) checkCost() error {
-	if !f.immutable && len(f.rules) == 0 {
-		return nil
-	}
-	times := 1.0
-	for up := f.in.of; up != nil; up = up.in.of {
-		if !up.collection() {
-			continue
-		}
-		times *= up.most()
-		if times*f.weight() > maxCost {
-			return f.refuse("", "API servers reject its rules: it may occur too often",
-				"limit what contains it, for example with "+up.form.high+"=64 of "+up.path()+", and its own size")
-		}
-	}
-	return nil
-}
-
-const (
-	// unbounded is the number of items that API servers assume for a list without a limit.
-	unbounded = 1 << 20
-	maxCost   = 500_000
-)
-
-// most returns the maximum number of items of a list or map.
-func (f *Field) most() float64 {
-	if n, ok := f.limits[f.form.high]; ok {
-		return float64(n)
-	}
-	return unbounded
-}
-
-// weight returns the cost of comparing two values, relative to the cost of comparing two numbers.
-func (f *Field) weight() float64 {
-	one := 1.0
-	switch {
-	case f.object != nil:
-		for _, child := range f.object.fields {
-			one += child.weight()
-		}
-	case f.scalar.kind != kindInteger && f.scalar.kind != kindBoolean && len(f.enum) == 0:
-		one = unbounded / 10 // a string without a limit on its length
-		if n, ok := f.limits["maxLength"]; ok {
-			one = 1 + float64(n)/10
-		}
-	}
-	if f.collection() {
-		return one * f.most()
-	}
-	return one
 }
 
 // checkValues parses the default and the example, and rejects values that violate the constraints.

@@ -155,22 +155,6 @@ func TestMistakesInFields(t *testing.T) {
 	}
 }
 
-// TestRulesOnTextsWithoutABoundAreRefusedInLists checks rules that compare strings in a list of limited length: they
-// are valid only if the length of the strings is limited.
-func TestRulesOnTextsWithoutABoundAreRefusedInLists(t *testing.T) {
-	for note, want := range map[string]string{
-		"ports[].note:string,optional,immutable":               "API servers reject its rules: it may occur too often",
-		"ports[].note:string,optional,immutable,maxLength=100": "",
-	} {
-		_, err := fields.Parse(fields.Request{Kind: "Guestbook", Namespaced: true, Spec: []string{
-			"ports[].name:string,maxLength=10", "ports:[]object,key=name,maxItems=64", note,
-		}})
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: got %v, want %q", note, err, want)
-		}
-	}
-}
-
 // TestMistakesBetweenFields checks combinations of flags, each of which is valid alone.
 func TestMistakesBetweenFields(t *testing.T) {
 	for message, r := range map[string]fields.Request{
@@ -185,9 +169,6 @@ func TestMistakesBetweenFields(t *testing.T) {
 			"ports.size:int32"}},
 		`at "key=nmae": the items have no field "nmae"`: {Spec: []string{"ports:[]object,key=nmae",
 			"ports[].name:string"}},
-		`the previous value is unknown: the items of ports have no key`: {Spec: []string{"ports[].name:string,immutable"}},
-		`API servers reject its rules: it may occur too often`: {Spec: []string{"ports[].name:string",
-			"ports:[]object,key=name", "ports[].note:string,optional,immutable"}},
 		`at "conditions": every status has conditions`:    {Status: []string{"conditions:[]condition"}},
 		`at "required": a new object has an empty status`: {Status: []string{"size:int32,required"}},
 		`at ".spec.sise": unknown field "sise"`: {Spec: []string{"size:int32"},
