@@ -33,13 +33,12 @@ func relistRole(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	resources := []string{"resources"}
-	edited, err := edit.ReplaceListItem(text, kustomization, resources, from[0], to[0])
+	edited, err := edit.ReplaceListItem(text, kustomization, "resources", from[0], to[0])
 	if err != nil {
 		return err
 	}
 	for _, gone := range from[1:] {
-		if edited, err = edit.RemoveListItem(edited, kustomization, resources, gone); err != nil {
+		if edited, err = edit.RemoveListItem(edited, kustomization, "resources", gone); err != nil {
 			return err
 		}
 	}
