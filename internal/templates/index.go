@@ -1,7 +1,9 @@
 package templates
 
 import (
+	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
@@ -26,81 +28,46 @@ func (t Template[V]) Path(view V) string { return t.path(view) }
 
 // Project returns the files of every new project, except the files of [Modules].
 func Project() []Template[ProjectView] {
-	same := func(file string, owner plan.Owner) Template[ProjectView] {
-		return at[ProjectView]("project", file, owner)
+	list := inDir[ProjectView]("project", plan.Shared)
+	for i := range list {
+		switch t := &list[i]; t.Path(ProjectView{}) {
+		case ".gitattributes", ".gitignore", "AGENTS.md", "README.md", "internal/controller/doc.go":
+			t.Owner = plan.User
+		case "config/rbac/role.yaml":
+			t.Owner, t.Generator = plan.Generated, "generate/rbac"
+		}
 	}
-	emptyRole := same("config/rbac/role.yaml", plan.Generated)
-	emptyRole.Generator = "generate/rbac"
-	return []Template[ProjectView]{
-		same(".dockerignore", plan.Shared),
-		same(".gitattributes", plan.User),
-		same(".github/workflows/lint.yml", plan.Shared),
-		same(".github/workflows/test.yml", plan.Shared),
-		same(".gitignore", plan.User),
-		same(".golangci.yml", plan.Shared),
-		same("AGENTS.md", plan.User),
-		same("Dockerfile", plan.Shared),
-		same("Makefile", plan.Shared),
-		same("README.md", plan.User),
-		same("cmd/main.go", plan.Shared),
-		same("config/components/grafana/dashboard.json", plan.Shared),
-		same("config/components/grafana/kustomization.yaml", plan.Shared),
-		same("config/components/network-policy/allow_metrics.yaml", plan.Shared),
-		same("config/components/network-policy/kustomization.yaml", plan.Shared),
-		same("config/components/prometheus/alerts.yaml", plan.Shared),
-		same("config/components/prometheus/kustomization.yaml", plan.Shared),
-		same("config/components/prometheus/monitor.yaml", plan.Shared),
-		same("config/default/kustomization.yaml", plan.Shared),
-		same("config/default/metrics_service.yaml", plan.Shared),
-		same("config/manager/kustomization.yaml", plan.Shared),
-		same("config/manager/manager.yaml", plan.Shared),
-		same("config/manager/namespace.yaml", plan.Shared),
-		same("config/rbac/kustomization.yaml", plan.Shared),
-		same("config/rbac/leader_election_role.yaml", plan.Shared),
-		same("config/rbac/leader_election_role_binding.yaml", plan.Shared),
-		same("config/rbac/metrics_auth_role.yaml", plan.Shared),
-		same("config/rbac/metrics_auth_role_binding.yaml", plan.Shared),
-		same("config/rbac/metrics_reader_role.yaml", plan.Shared),
-		emptyRole,
-		same("config/rbac/role_binding.yaml", plan.Shared),
-		same("config/rbac/service_account.yaml", plan.Shared),
-		same("internal/controller/doc.go", plan.User),
-	}
+	return list
 }
 
 // Modules returns go.mod and go.sum of a project that has the runtime in third_party/kctrl, and of that directory.
 // `make golden` recomputes these templates from the root go.mod.
 func Modules() []Template[ModuleView] {
-	return []Template[ModuleView]{
-		at[ModuleView]("bundled", "go.mod", plan.Shared),
-		at[ModuleView]("bundled", "go.sum", plan.Shared),
-		at[ModuleView]("bundled", "third_party/kctrl/go.mod", plan.Generated),
-		at[ModuleView]("bundled", "third_party/kctrl/go.sum", plan.Generated),
+	list := inDir[ModuleView]("bundled", plan.Shared)
+	for i, t := range list {
+		if path.Dir(t.Path(ModuleView{})) != "." {
+			list[i].Owner = plan.Generated
+		}
 	}
+	return list
 }
 
 // DropInModule returns go.mod and go.sum of the module that replaces controller-runtime.
 // `make golden` recomputes them from the requirements of the oldest controller-runtime that it replaces.
-func DropInModule() []Template[ModuleView] {
-	return []Template[ModuleView]{
-		at[ModuleView]("dropin", "third_party/controller-runtime/go.mod", plan.Generated),
-		at[ModuleView]("dropin", "third_party/controller-runtime/go.sum", plan.Generated),
-	}
-}
+func DropInModule() []Template[ModuleView] { return inDir[ModuleView]("dropin", plan.Generated) }
 
 // PublishedModules returns go.mod and go.sum of a project that requires the published runtime.
-func PublishedModules() []Template[ModuleView] {
-	return []Template[ModuleView]{
-		at[ModuleView]("module", "go.mod", plan.Shared),
-		at[ModuleView]("module", "go.sum", plan.Shared),
-	}
-}
+func PublishedModules() []Template[ModuleView] { return inDir[ModuleView]("module", plan.Shared) }
 
 // ApplyConfigurationModules returns the lines that a project with apply configurations adds to its go.mod and go.sum.
-// The templates are not files of a project. `make golden` recomputes them from the root go.mod.
-func ApplyConfigurationModules() (mod, sum Template[ModuleView]) {
-	mod = at[ModuleView]("applyconfiguration", "go.mod", plan.Generated)
-	return mod, at[ModuleView]("applyconfiguration", "go.sum", plan.Generated)
+// ofAPI selects the lines for a separate module of API packages. The templates are not files of a project. `make golden`
+// recomputes them from the root go.mod.
+func ApplyConfigurationModules(ofAPI bool) (mod, sum Template[ModuleView]) {
+	folder := "applyconfiguration"
+	if ofAPI {
+		folder = "apiapplyconfiguration"
+	}
+	return at[ModuleView](folder, "go.mod", plan.Generated), at[ModuleView](folder, "go.sum", plan.Generated)
 }
 
 // APIModule returns go.mod and go.sum of a project's API packages, if these are a separate module. `make golden`
@@ -114,13 +81,6 @@ func APIModule() []Template[ModuleView] {
 // packages.
 func APIModuleDoc() Template[ProjectView] {
 	return at[ProjectView]("apimodule", "api/doc.go", plan.User)
-}
-
-// APIApplyConfigurationModules returns the lines that an API module with apply configurations adds to its go.mod and
-// go.sum.
-func APIApplyConfigurationModules() (mod, sum Template[ModuleView]) {
-	mod = at[ModuleView]("apiapplyconfiguration", "go.mod", plan.Generated)
-	return mod, at[ModuleView]("apiapplyconfiguration", "go.sum", plan.Generated)
 }
 
 // Licenses returns the headers of source files by license name.
@@ -155,20 +115,14 @@ func Sample() Template[KindView] {
 
 // Roles returns the roles that grant users access to a kind.
 func Roles() []Template[KindView] {
-	return []Template[KindView]{
-		{ID: "kind/config/rbac/kind_admin_role.yaml", path: func(k KindView) string {
-			return "config/rbac/" +
-				k.roleFile("admin")
-		}},
-		{ID: "kind/config/rbac/kind_editor_role.yaml", path: func(k KindView) string {
-			return "config/rbac/" +
-				k.roleFile("editor")
-		}},
-		{ID: "kind/config/rbac/kind_viewer_role.yaml", path: func(k KindView) string {
-			return "config/rbac/" +
-				k.roleFile("viewer")
-		}},
+	var list []Template[KindView]
+	for _, role := range []string{"admin", "editor", "viewer"} {
+		list = append(list, Template[KindView]{
+			ID:   "kind/config/rbac/kind_" + role + "_role.yaml",
+			path: func(k KindView) string { return "config/rbac/" + k.roleFile(role) },
+		})
 	}
+	return list
 }
 
 // CRDKustomization returns the kustomization of the CRDs.
@@ -182,33 +136,25 @@ func SamplesKustomization() Template[ListView] {
 }
 
 // Controller returns the files of the controller of one kind.
-func Controller() []Template[KindView] {
-	return []Template[KindView]{
-		{ID: "controller/internal/controller/kind_controller.go",
-			path: func(k KindView) string { return k.ControllerFile(".go") }},
-		{ID: "controller/internal/controller/kind_controller_test.go",
-			path: func(k KindView) string { return k.ControllerFile("_test.go") }},
-	}
-}
+func Controller() []Template[KindView] { return controller("kind") }
 
 // Operand returns the files of a controller that runs a Deployment for each object.
-func Operand() []Template[KindView] {
-	return []Template[KindView]{
-		{ID: "controller/internal/controller/operand_controller.go",
-			path: func(k KindView) string { return k.ControllerFile(".go") }},
-		{ID: "controller/internal/controller/operand_controller_test.go",
-			path: func(k KindView) string { return k.ControllerFile("_test.go") }},
-	}
-}
+func Operand() []Template[KindView] { return controller("operand") }
 
 // FurtherController returns the files of a controller of an external kind, or of a second controller of a kind.
-func FurtherController() []Template[KindView] {
-	return []Template[KindView]{
-		{ID: "controller/internal/controller/further_controller.go",
-			path: func(k KindView) string { return k.ControllerFile(".go") }},
-		{ID: "controller/internal/controller/further_controller_test.go",
-			path: func(k KindView) string { return k.ControllerFile("_test.go") }},
+func FurtherController() []Template[KindView] { return controller("further") }
+
+func controller(what string) []Template[KindView] {
+	return withTest("controller/internal/controller/"+what+"_controller", KindView.ControllerFile)
+}
+
+// withTest returns the templates of a Go file and its test. file returns the path of a file with the given end.
+func withTest[V any](id string, file func(view V, end string) string) []Template[V] {
+	var list []Template[V]
+	for _, end := range []string{".go", "_test.go"} {
+		list = append(list, Template[V]{ID: id + end, path: func(view V) string { return file(view, end) }})
 	}
+	return list
 }
 
 // StandIn returns the CRD of an external kind that is not built in. The tests in a directory install it.
@@ -236,18 +182,9 @@ func Conversion() []Template[ConversionView] {
 // Webhooks returns the files of the component that deploys the webhooks of a project, by the issuer of the
 // certificates. kctrl overwrites all of them when the webhooks change.
 func Webhooks() map[string][]Template[WebhooksView] {
-	const folder = "config/components/webhook/"
-	of := func(who string, files ...string) []Template[WebhooksView] {
-		var list []Template[WebhooksView]
-		for _, file := range files {
-			list = append(list, at[WebhooksView]("certificates/"+who, folder+file, plan.Generated))
-		}
-		return list
-	}
 	return map[string][]Template[WebhooksView]{
-		"self-signed": of("self-signed", "kustomization.yaml", "manager.yaml", "rights.yaml"),
-		"cert-manager": of("cert-manager", "kustomization.yaml", "manager.yaml", "certificates.yaml", "trust.yaml",
-			"names/kustomization.yaml", "names/names.yaml"),
+		"self-signed":  inDir[WebhooksView]("certificates/self-signed", plan.Generated),
+		"cert-manager": inDir[WebhooksView]("certificates/cert-manager", plan.Generated),
 	}
 }
 
@@ -281,23 +218,15 @@ func Defaulter() []Template[AdmissionView] { return admission("defaulter") }
 func Validator() []Template[AdmissionView] { return admission("validator") }
 
 func admission(what string) []Template[AdmissionView] {
-	var list []Template[AdmissionView]
-	for _, end := range []string{".go", "_test.go"} {
-		list = append(list, Template[AdmissionView]{
-			ID:   "admission/internal/webhook/kind_" + what + end,
-			path: func(v AdmissionView) string { return v.WebhookFile(what, end) },
-		})
-	}
-	return list
+	return withTest("admission/internal/webhook/kind_"+what,
+		func(v AdmissionView, end string) string { return v.WebhookFile(what, end) })
 }
 
 // Policy returns the ValidatingAdmissionPolicy of one kind, and its test.
 func Policy() []Template[AdmissionView] {
 	return []Template[AdmissionView]{
-		{ID: "policy/config/policy/kind_policy.yaml", path: func(v AdmissionView) string {
-			return "config/policy/" +
-				v.PolicyFile()
-		}},
+		{ID: "policy/config/policy/kind_policy.yaml",
+			path: func(v AdmissionView) string { return "config/policy/" + v.PolicyFile() }},
 		{ID: "policy/internal/webhook/kind_policy_test.go",
 			path: func(v AdmissionView) string { return v.WebhookFile("policy", "_test.go") }},
 	}
@@ -333,14 +262,12 @@ func Register() Template[RegisterView] {
 
 // Chart returns the fixed files of a Helm chart, without values and object templates. Paths are relative to the chart.
 func Chart() []Template[ChartView] {
-	list := []Template[ChartView]{
-		at[ChartView]("chart", ".helmignore", plan.Shared),
-		at[ChartView]("chart", "Chart.yaml", plan.User),
-		at[ChartView]("chart", "templates/NOTES.txt", plan.Shared),
-		at[ChartView]("chart", "templates/_helpers.tpl", plan.Shared),
-	}
+	list := inDir[ChartView]("chart", plan.Shared)
 	for i := range list {
 		list[i].Helm = true
+		if list[i].Path(ChartView{}) == "Chart.yaml" {
+			list[i].Owner = plan.User
+		}
 	}
 	return list
 }
@@ -365,4 +292,17 @@ func inPackage(file string, owner plan.Owner) Template[VersionView] {
 // at returns the template of a file with the same path in every project.
 func at[V any](folder, file string, owner plan.Owner) Template[V] {
 	return Template[V]{ID: folder + "/" + file, Owner: owner, path: func(V) string { return file }}
+}
+
+// inDir returns the templates in a directory of files/, ordered by path. Their files have the same paths in every
+// project.
+func inDir[V any](folder string, owner plan.Owner) []Template[V] {
+	var list []Template[V]
+	_ = fs.WalkDir(files, "files/"+folder, func(name string, entry fs.DirEntry, err error) error { // of embedded files
+		if file, ok := strings.CutSuffix(name, ".tmpl"); ok {
+			list = append(list, at[V](folder, strings.TrimPrefix(file, "files/"+folder+"/"), owner))
+		}
+		return err
+	})
+	return list
 }

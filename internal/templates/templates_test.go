@@ -29,9 +29,9 @@ func index(t *testing.T) []listed {
 	all = append(all, list(project, append(Project(), APIModuleDoc())...)...)
 	modules := slices.Concat(Modules(), DropInModule(), PublishedModules())
 	all = append(all, list(ModuleView{Repo: "example.com/guestbook", RuntimeVersion: "v1.0.0"}, modules...)...)
-	mod, sum := ApplyConfigurationModules()
+	mod, sum := ApplyConfigurationModules(false)
 	all = append(all, list(ModuleView{}, mod, sum)...)
-	mod, sum = APIApplyConfigurationModules()
+	mod, sum = ApplyConfigurationModules(true)
 	all = append(all, list(ModuleView{Repo: "example.com/guestbook"}, append(APIModule(), mod, sum)...)...)
 	for _, license := range Licenses() {
 		all = append(all, list(NewLicense(2026, "The Guestbook Authors"), license)...)

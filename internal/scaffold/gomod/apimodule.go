@@ -393,7 +393,7 @@ func dropTestedWith(p *plan.Plan, proj *project.Project) error {
 
 // pinnedModules returns all modules that kctrl requires in a project.
 func pinnedModules(proj *project.Project) (map[string]bool, error) {
-	applied, _ := templates.ApplyConfigurationModules()
+	applied, _ := templates.ApplyConfigurationModules(false)
 	pinned := map[string]bool{path.Join(proj.Repo, project.APIFolder): true}
 	for _, t := range slices.Concat(templates.Modules(), templates.PublishedModules(),
 		[]templates.Template[templates.ModuleView]{applied}) {

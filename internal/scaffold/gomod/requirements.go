@@ -84,10 +84,7 @@ func RequireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
 		return err
 	}
 	for _, folder := range folders {
-		mod, sum := templates.ApplyConfigurationModules()
-		if folder != "." {
-			mod, sum = templates.APIApplyConfigurationModules()
-		}
+		mod, sum := templates.ApplyConfigurationModules(folder != ".")
 		err = errors.Join(err, requireAll(p, folder, proj, mod, sum))
 	}
 	return err
