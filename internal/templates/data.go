@@ -28,66 +28,53 @@ type ModuleView struct {
 	RuntimeVersion string
 }
 
-// ProjectView has the data for the files of a whole project.
+// ProjectView has the data for the files of a whole project. All names are valid.
 type ProjectView struct {
-	// Name is the prefix of the names of all objects that the project deploys.
-	Name string
+	// Name is the prefix of the names of all objects that the project deploys, and Domain is the suffix of its groups.
+	Name, Domain string
 	// Repo is the path of the Go module.
 	Repo string
 	// Header begins every Go file: a comment and an empty line, or nothing.
 	Header string
-	// LeaderElectionID is the name of the lease that the manager holds.
-	LeaderElectionID string
-	// Namespace is the namespace of the manager.
-	Namespace string
+	// MultiGroup gives each group its own directories.
+	MultiGroup bool
 	// Namespaced restricts the manager's watches and permissions to its own namespace.
 	Namespaced bool
-	// RoleKind is the kind of the controllers' role: Role or ClusterRole.
-	RoleKind string
 	// APIModule is set if api is a separate Go module.
 	APIModule bool
 	// Bundled is set if the runtime is in third_party/kctrl.
 	Bundled bool
 	// KctrlVersion is the version of kctrl that CI installs. Empty means that CI reads it from a variable.
 	KctrlVersion string
-	// APILayout and ControllerLayout describe the directories of the code in documentation.
-	APILayout, ControllerLayout string
 }
 
-// ProjectNames are the settings of a project. All are valid names.
-type ProjectNames struct {
-	Name, Domain, Repo              string
-	Header                          string
-	MultiGroup, Namespaced, Bundled bool
-	// APIModule makes api a separate Go module.
-	APIModule bool
-	// KctrlVersion is a version that go install finds, or empty for a development build.
-	KctrlVersion string
+// LeaderElectionID is the name of the lease that the manager holds.
+func (v ProjectView) LeaderElectionID() string { return v.Name + "." + v.Domain }
+
+// Namespace is the namespace of the manager.
+func (v ProjectView) Namespace() string { return Namespace(v.Name) }
+
+// RoleKind is the kind of the controllers' role.
+func (v ProjectView) RoleKind() string {
+	if v.Namespaced {
+		return "Role"
+	}
+	return "ClusterRole"
 }
 
-// NewProject returns the view of a project's files.
-func NewProject(n ProjectNames) ProjectView {
-	v := ProjectView{
-		Name:             n.Name,
-		Repo:             n.Repo,
-		Header:           n.Header,
-		LeaderElectionID: n.Name + "." + n.Domain,
-		Namespace:        Namespace(n.Name),
-		Namespaced:       n.Namespaced,
-		RoleKind:         "ClusterRole",
-		APIModule:        n.APIModule,
-		Bundled:          n.Bundled,
-		KctrlVersion:     n.KctrlVersion,
-		APILayout:        "api/<version>",
-		ControllerLayout: "internal/controller",
+// APILayout describes the directories of the types in documentation.
+func (v ProjectView) APILayout() string { return "api/" + v.ofGroup() + "<version>" }
+
+// ControllerLayout describes the directories of the controllers in documentation.
+func (v ProjectView) ControllerLayout() string {
+	return strings.TrimSuffix("internal/controller/"+v.ofGroup(), "/")
+}
+
+func (v ProjectView) ofGroup() string {
+	if v.MultiGroup {
+		return "<group>/"
 	}
-	if n.Namespaced {
-		v.RoleKind = "Role"
-	}
-	if n.MultiGroup {
-		v.APILayout, v.ControllerLayout = "api/<group>/<version>", "internal/controller/<group>"
-	}
-	return v
+	return ""
 }
 
 // Namespace returns the namespace of the manager of a project.

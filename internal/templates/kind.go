@@ -52,10 +52,8 @@ type KindView struct {
 	Reconciler string
 	// TestCRDs is the directory of the CRD that tests install. It is empty for built-in kinds.
 	TestCRDs string
-	// ControllerPackage is the name of the controller's Go package.
-	ControllerPackage string
-	// ControllerFolder is the directory of that package, ControllerImportPath its import path, and ControllerAlias its
-	// local name.
+	// ControllerFolder is the directory of the controller's package, ControllerImportPath its import path, and
+	// ControllerAlias its local name.
 	ControllerFolder, ControllerImportPath, ControllerAlias string
 	// ConversionFolder is the directory of the kind's conversions, ConversionImportPath its import path, and
 	// ConversionAlias its local name. WebhookFolder and the following fields are the same for the kind's webhooks.
@@ -178,47 +176,47 @@ type VersionView struct {
 func NewKind(n KindNames) KindView {
 	lower := strings.ToLower(n.Kind)
 	v := KindView{
-		VersionView:       newVersion(n),
-		ProjectName:       n.ProjectName,
-		Kind:              n.Kind,
-		Plural:            n.Plural,
-		Scope:             "Cluster",
-		NamespacedKind:    n.Namespaced,
-		Alias:             apiAlias(n),
-		Variable:          localVariable(n),
-		Reconciler:        n.Kind + "Reconciler",
-		controller:        lower,
-		ControllerPackage: "controller",
-		ControllerFolder:  "internal/controller",
-		ControllerAlias:   "controller",
-		ControllerName:    lower,
-		RolePrefix:        lower,
-		SampleName:        lower + "-sample",
-		CRDBases:          "../../config/crd/bases",
-		ConversionFolder:  "internal/conversion",
-		ConversionAlias:   "conversion",
-		WebhookFolder:     "internal/webhook",
-		WebhookAlias:      "webhooks",
-		Conversion:        n.Kind + strings.ToUpper(n.Version[:1]) + n.Version[1:],
+		VersionView:      newVersion(n),
+		ProjectName:      n.ProjectName,
+		Kind:             n.Kind,
+		Plural:           n.Plural,
+		Scope:            "Cluster",
+		NamespacedKind:   n.Namespaced,
+		Alias:            apiAlias(n),
+		Variable:         localVariable(n),
+		Reconciler:       n.Kind + "Reconciler",
+		controller:       lower,
+		ControllerFolder: "internal/controller",
+		ControllerAlias:  "controller",
+		ControllerName:   lower,
+		RolePrefix:       lower,
+		SampleName:       lower + "-sample",
+		CRDBases:         "../../config/crd/bases",
+		ConversionFolder: "internal/conversion",
+		ConversionAlias:  "conversion",
+		WebhookFolder:    "internal/webhook",
+		WebhookAlias:     "webhooks",
+		Conversion:       n.Kind + strings.ToUpper(n.Version[:1]) + n.Version[1:],
 	}
 	if n.Namespaced {
 		v.Scope = "Namespaced"
-	}
-	if n.Namespaced && n.RestrictedTo == "" {
-		v.SampleNamespace = "default"
+		if n.RestrictedTo == "" {
+			v.SampleNamespace = "default"
+		}
 	}
 	v.Protected = protected(v.QualifiedGroup)
+	v.Root = "../.."
 	if n.MultiGroup {
-		v.ControllerFolder = path.Join(v.ControllerFolder, n.Group)
-		v.ControllerAlias = apiPrefix(identifier(n.Group)) + v.ControllerAlias
-		v.ConversionFolder = path.Join(v.ConversionFolder, n.Group)
-		v.ConversionAlias = apiPrefix(identifier(n.Group)) + v.ConversionAlias
-		v.WebhookFolder = path.Join(v.WebhookFolder, n.Group)
-		v.WebhookAlias = apiPrefix(identifier(n.Group)) + v.WebhookAlias
+		for _, folder := range []*string{&v.ControllerFolder, &v.ConversionFolder, &v.WebhookFolder} {
+			*folder = path.Join(*folder, n.Group)
+		}
+		for _, alias := range []*string{&v.ControllerAlias, &v.ConversionAlias, &v.WebhookAlias} {
+			*alias = apiPrefix(identifier(n.Group)) + *alias
+		}
 		v.ControllerName = shortGroup(n) + "-" + lower
 		v.RolePrefix = v.ControllerName
 		if n.Group != "" {
-			v.CRDBases = "../" + v.CRDBases
+			v.Root, v.CRDBases = "../"+v.Root, "../"+v.CRDBases
 		}
 	}
 	switch {
@@ -232,10 +230,6 @@ func NewKind(n KindNames) KindView {
 		v.Reconciler = flect.Pascalize(v.controller) + "Reconciler"
 	}
 	v.ControllerImportPath = path.Join(n.Repo, v.ControllerFolder)
-	v.Root = "../.."
-	if n.MultiGroup && n.Group != "" {
-		v.Root += "/.."
-	}
 	admission := "-" + strings.ReplaceAll(v.QualifiedGroup, ".", "-") + "-" + n.Version + "-" + lower
 	v.MutatePath, v.ValidatePath = "/mutate"+admission, "/validate"+admission
 	v.AdmissionName = lower + "." + n.Version + "." + cmp.Or(v.QualifiedGroup, "core")
@@ -277,11 +271,7 @@ func (k KindView) TypesFile() string {
 	return path.Join(k.Folder, strings.ToLower(k.Kind)+"_types.go")
 }
 
-// RoleFiles returns the paths of the roles for users of the kind, relative to config/rbac.
-func (k KindView) RoleFiles() []string {
-	return []string{k.roleFile("admin"), k.roleFile("editor"), k.roleFile("viewer")}
-}
-
+// roleFile returns the file of a role for users of the kind, in config/rbac.
 func (k KindView) roleFile(role string) string {
 	return strings.ReplaceAll(k.RolePrefix, "-", "_") + "_" + role + "_role.yaml"
 }

@@ -28,7 +28,6 @@ func TestNamesOfKind(t *testing.T) {
 		{"controller folder without group", multigroup("").ControllerFolder, "internal/controller"},
 		{"multigroup controller", multigroup("webapp").ControllerFile(".go"),
 			"internal/controller/webapp/guestbook_controller.go"},
-		{"multigroup role", multigroup("webapp").RoleFiles()[0], "webapp_guestbook_admin_role.yaml"},
 		{"multigroup controller name", multigroup("webapp").ControllerName, "webapp-guestbook"},
 		{"group without a name of its own", with(func(n *KindNames) { n.Group = "" }).QualifiedGroup, "example.com"},
 		{"alias", with(func(*KindNames) {}).Alias, "webappv1"},

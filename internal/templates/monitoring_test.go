@@ -163,7 +163,7 @@ func checkQuery(t *testing.T, metrics map[string][]string, query, shown string) 
 
 func renderProjectFile(t *testing.T, file string) []byte {
 	t.Helper()
-	view := NewProject(ProjectNames{Name: "guestbook", Domain: "example.com", Repo: "example.com/guestbook"})
+	view := ProjectView{Name: "guestbook", Domain: "example.com", Repo: "example.com/guestbook"}
 	for _, template := range Project() {
 		if template.Path(view) == file {
 			content, err := template.Render(view)

@@ -21,8 +21,7 @@ type listed struct {
 // index returns all templates that the tables of this package list, each with a view.
 func index(t *testing.T) []listed {
 	t.Helper()
-	project := NewProject(ProjectNames{Name: "guestbook", Domain: "example.com", Repo: "example.com/guestbook",
-		Bundled: true})
+	project := ProjectView{Name: "guestbook", Domain: "example.com", Repo: "example.com/guestbook", Bundled: true}
 	kind := NewKind(guestbook())
 	kind.VersionView.Objects = []string{"Guestbook", "GuestbookList"}
 	var all []listed

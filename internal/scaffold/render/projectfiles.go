@@ -36,7 +36,7 @@ func WriteProjectFiles(p *plan.Plan, proj *project.Project, kctrl project.Build,
 // ProjectView returns the data for the templates of a project.
 func ProjectView(p *plan.Plan, proj *project.Project, kctrl project.Build) (templates.ProjectView, error) {
 	header, err := templated.GoHeader(p)
-	return templates.NewProject(templates.ProjectNames{
+	return templates.ProjectView{
 		Name:         proj.Name,
 		Domain:       proj.Domain,
 		Repo:         proj.Repo,
@@ -46,7 +46,7 @@ func ProjectView(p *plan.Plan, proj *project.Project, kctrl project.Build) (temp
 		APIModule:    proj.APIModule,
 		Bundled:      proj.Runtime != project.Module,
 		KctrlVersion: kctrl.Installable(),
-	}), err
+	}, err
 }
 
 // keeps reports whether the user has a different file at the path of an optional file, and adds a note about it.
