@@ -95,7 +95,7 @@ func controllerUses(fsys fs.FS, proj *project.Project, r, other project.Resource
 	}
 	s, ok := gosource.ParseSource(name, text)
 	dir := layout.KindView(proj, other, "").Folder
-	return ok && slices.ContainsFunc(s.Uses(proj.Repo), func(u gosource.Use) bool { return u.Pkg.Folder == dir })
+	return ok && slices.ContainsFunc(s.Idents(proj.Repo), func(i gosource.NamedIdent) bool { return i.Pkg.Folder == dir })
 }
 
 // PlanDeleteVersion plans to delete one of several versions of a kind, as [PlanDeleteAPI] does.

@@ -14,7 +14,7 @@ import (
 // marker, src is unchanged. All other bytes stay. A file that does not parse or lacks the type is a *diagnostic.Error.
 func EnsureMarker(src []byte, filename, typeName, marker string) ([]byte, error) {
 	f, spec, comments, err := commentsOf(src, filename, typeName, marker)
-	if err != nil || slices.ContainsFunc(comments, func(c *ast.Comment) bool { return isMarker(c, marker) }) {
+	if err != nil || slices.ContainsFunc(comments, func(c *ast.Comment) bool { return IsMarker(c, marker) }) {
 		return src, err
 	}
 	at, line := f.lineStart(spec.Pos()), "// "+marker+f.eol()
@@ -41,7 +41,7 @@ func RemoveMarker(src []byte, filename, typeName, marker string) ([]byte, error)
 	for _, c := range slices.Backward(comments) {
 		at := f.Offset(c.Pos())
 		start := bytes.LastIndexByte(src[:at], '\n') + 1
-		if isMarker(c, marker) && len(bytes.TrimSpace(src[start:at])) == 0 {
+		if IsMarker(c, marker) && len(bytes.TrimSpace(src[start:at])) == 0 {
 			src = slices.Concat(src[:start], src[min(len(src), endOfLine(src, at)+len(f.eol())):])
 		}
 	}
@@ -51,7 +51,7 @@ func RemoveMarker(src []byte, filename, typeName, marker string) ([]byte, error)
 // HasMarker reports whether the named type has a marker. It returns false for a file that does not parse.
 func HasMarker(src []byte, filename, typeName, marker string) bool {
 	_, _, comments, err := commentsOf(src, filename, typeName, marker)
-	return err == nil && slices.ContainsFunc(comments, func(c *ast.Comment) bool { return isMarker(c, marker) })
+	return err == nil && slices.ContainsFunc(comments, func(c *ast.Comment) bool { return IsMarker(c, marker) })
 }
 
 // commentsOf returns the comment lines between a type and the previous declaration, and the node that follows them: the
@@ -100,7 +100,8 @@ func (f GoFile) commentsBetween(from, to token.Pos) []*ast.Comment {
 	return found
 }
 
-func isMarker(c *ast.Comment, marker string) bool {
+// IsMarker reports whether a comment is a marker, with or without arguments.
+func IsMarker(c *ast.Comment, marker string) bool {
 	rest, found := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), marker)
 	return found && (rest == "" || strings.ContainsAny(rest[:1], "=: "))
 }

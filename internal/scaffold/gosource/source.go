@@ -44,12 +44,6 @@ type GoName struct {
 	Name string
 }
 
-// Use is a reference in a file to a name of the project.
-type Use struct {
-	GoName
-	At token.Position
-}
-
 // GoSources parses, in sorted order, all Go files that the project's modules contain after the plan is applied,
 // including tests. It skips generated files, the bundled runtime, and files that do not parse, which the go command
 // reports.
@@ -227,15 +221,6 @@ func (s GoSource) DotImports(repo string) []GoPackage {
 		if inside && spec.Name != nil && spec.Name.Name == "." {
 			found = append(found, GoPackage{Folder: folder})
 		}
-	}
-	return found
-}
-
-// Uses returns the references in a file to names of packages in module repo, with positions.
-func (s GoSource) Uses(repo string) []Use {
-	var found []Use
-	for _, i := range s.Idents(repo) {
-		found = append(found, Use{i.GoName, s.Set.Position(i.Node.Pos())})
 	}
 	return found
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"io/fs"
 	"maps"
 	"path"
 	"regexp"
@@ -53,30 +52,12 @@ func (r *Refactoring) noteDeployed() error {
 		noted[note.Pos.Filename] = true
 	}
 	lock := r.plan.Lock()
-	return fs.WalkDir(r.plan.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		to := r.newPath(name)
-		switch {
-		case err != nil:
-			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && isThirdParty(name):
-			return fs.SkipDir
-		case !entry.Type().IsRegular() || !mayNameObject(name) || noted[to]:
-			return nil
-		}
-		if entry, _ := lock.Entry(to); strings.HasPrefix(entry.Template, "generate/") {
-			return nil // it is generated again
-		}
-		if info, err := entry.Info(); err != nil || info.Size() > maxScript {
-			return nil // deleted, or not hand-written
-		}
-		text, err := r.plan.ReadIfExists(to)
-		if err != nil {
-			return err
-		}
-		found := d.find(to, text)
-		for _, note := range found[:min(len(found), maxNotes)] {
-			r.plan.Note(note)
-		}
+	return r.eachText(func(name string) bool {
+		entry, _ := lock.Entry(r.newPath(name))
+		return !mayNameObject(name) || noted[r.newPath(name)] || strings.HasPrefix(entry.Template, "generate/")
+	}, func(name string, text []byte) error {
+		found := d.find(name, text)
+		r.plan.Note(found[:min(len(found), maxNotes)]...)
 		return nil
 	})
 }

@@ -201,7 +201,7 @@ func (r *Refactoring) targetsOf(s gosource.GoSource) []string {
 		}
 	}
 	for _, o := range r.sources {
-		for _, u := range o.Uses(r.before.Repo) {
+		for _, u := range o.Idents(r.before.Repo) {
 			switch owner := r.declared[u.GoName]; {
 			case o.Name == s.Name:
 				note(owner)

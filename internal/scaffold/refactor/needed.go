@@ -58,7 +58,7 @@ func needed(sources []gosource.GoSource, repo string, goes map[string]bool,
 		if goes[s.Name] {
 			continue
 		}
-		for _, u := range s.Uses(repo) {
+		for _, u := range s.Idents(repo) {
 			owner, found := declared[u.GoName]
 			if !found || u.Name == "init" || u.Name == "_" {
 				continue
@@ -67,7 +67,7 @@ func needed(sources []gosource.GoSource, repo string, goes map[string]bool,
 				needed[owner] = s.Name
 				continue
 			}
-			errs = append(errs, diagnostic.At(u.At,
+			errs = append(errs, diagnostic.At(s.Set.Position(u.Node.Pos()),
 				fmt.Sprintf("needs %s, which %s declares and which would go away", u.Name, owner),
 				"remove this use first, or delete the kind that this file belongs to"))
 			break

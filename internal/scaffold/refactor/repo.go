@@ -26,22 +26,9 @@ func (r *Refactoring) noteRepo() error {
 		return nil
 	}
 	named := regexp.MustCompile(`(?:^|[^\w./-])` + regexp.QuoteMeta(old) + `(?:$|[^\w.:-])`)
-	return fs.WalkDir(r.plan.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && (isThirdParty(name) || path.Base(name) == "config"):
-			return fs.SkipDir
-		case !entry.Type().IsRegular() || !mayNameModule(name, old):
-			return nil
-		}
-		if info, err := entry.Info(); err != nil || info.Size() > maxScript {
-			return nil // deleted, or not hand-written
-		}
-		text, err := r.plan.ReadIfExists(name)
-		if err != nil {
-			return err
-		}
+	return r.eachText(func(name string) bool {
+		return slices.Contains(strings.Split(name, "/"), "config") || !mayNameModule(name, old)
+	}, func(name string, text []byte) error {
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			if strings.HasPrefix(r.after.Repo, old+"/") { // the new path contains the old one
 				line = bytes.ReplaceAll(line, []byte(r.after.Repo), nil)
@@ -56,6 +43,30 @@ func (r *Refactoring) noteRepo() error {
 			break
 		}
 		return nil
+	})
+}
+
+// eachText calls visit with the new path and the content of each file that the project's authors may have written,
+// unless skip returns true for its old path.
+func (r *Refactoring) eachText(skip func(name string) bool, visit func(name string, text []byte) error) error {
+	return fs.WalkDir(r.plan.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case entry.IsDir() && isThirdParty(name):
+			return fs.SkipDir
+		case !entry.Type().IsRegular() || skip(name):
+			return nil
+		}
+		if info, err := entry.Info(); err != nil || info.Size() > maxScript {
+			return nil // deleted, or not hand-written
+		}
+		to := r.newPath(name)
+		text, err := r.plan.ReadIfExists(to)
+		if err != nil {
+			return err
+		}
+		return visit(to, text)
 	})
 }
 

@@ -132,7 +132,7 @@ func (r *Refactoring) newImport(s gosource.GoSource, importPath string) (string,
 	targets := r.dirs[folder]
 	if len(targets) > 1 {
 		used := map[string]bool{}
-		for _, u := range s.Uses(r.before.Repo) {
+		for _, u := range s.Idents(r.before.Repo) {
 			if u.Pkg.Folder == folder && !u.Pkg.External {
 				used[r.dirOfName(u.GoName)] = true
 			}

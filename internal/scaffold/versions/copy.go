@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 )
 
 // versionMarkers are markers that apply to only one version of a kind.
@@ -145,7 +146,7 @@ func (f *file) without(from, to int) []byte {
 	for _, group := range f.File.Comments {
 		for _, comment := range group.List {
 			at := f.Offset(comment.Pos())
-			if at < from || at >= to || !isVersionMarker(comment.Text) {
+			if at < from || at >= to || !isVersionMarker(comment) {
 				continue
 			}
 			line := bytes.LastIndexByte(f.Text[:at], '\n') + 1
@@ -159,13 +160,8 @@ func (f *file) without(from, to int) []byte {
 	return append(out, f.Text[from:to]...)
 }
 
-func isVersionMarker(comment string) bool {
-	text, ok := strings.CutPrefix(comment, "//")
-	text = strings.TrimSpace(text)
-	return ok && slices.ContainsFunc(versionMarkers, func(marker string) bool {
-		rest, found := strings.CutPrefix(text, marker)
-		return found && (rest == "" || strings.ContainsAny(rest[:1], ":= "))
-	})
+func isVersionMarker(comment *ast.Comment) bool {
+	return slices.ContainsFunc(versionMarkers, func(marker string) bool { return edit.IsMarker(comment, marker) })
 }
 
 // usedImports returns the import lines that the declarations need.
