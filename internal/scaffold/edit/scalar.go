@@ -119,9 +119,9 @@ func ReplaceNames(src []byte, kinds map[[2]string][2]string, words map[string]ma
 	var visit func(key string, node *yaml.Node)
 	visit = func(key string, node *yaml.Node) {
 		if node.Kind == yaml.MappingNode {
-			for _, resource := range elements(yamlnode.Value(node, "resources")) {
+			for _, resource := range yamlnode.Items(node, "resources") {
 				plural, rest, _ := strings.Cut(resource.Value, "/") // such as guestbooks/status
-				for _, group := range elements(yamlnode.Value(node, "apiGroups")) {
+				for _, group := range yamlnode.Items(node, "apiGroups") {
 					if now, found := plurals[[2]string{group.Value, plural}]; found {
 						replace(resource, strings.TrimSuffix(now+"/"+rest, "/"))
 						break
@@ -185,14 +185,6 @@ func flagWith(text string, words map[string]string) string {
 		items[i] = cmp.Or(words[item], item)
 	}
 	return flag + "=" + strings.Join(items, ",")
-}
-
-// elements returns the elements of a list, which may be nil.
-func elements(list *yaml.Node) []*yaml.Node {
-	if list == nil || list.Kind != yaml.SequenceNode {
-		return nil
-	}
-	return list.Content
 }
 
 // newLines returns a file with its line offsets, without parsing it.

@@ -71,6 +71,19 @@ func Documents(src []byte) (docs []*yaml.Node, err error) {
 	}
 }
 
+// Roots returns the root nodes of the documents of a file, or nil if the file is not valid YAML.
+func Roots(src []byte) []*yaml.Node {
+	docs, err := Documents(src)
+	if err != nil {
+		return nil
+	}
+	var roots []*yaml.Node
+	for _, doc := range docs {
+		roots = append(roots, doc.Content[0])
+	}
+	return roots
+}
+
 func (f *yamlFile) root() *yaml.Node { return f.doc.Content[0] }
 
 func (f *yamlFile) fail(at *yaml.Node, message string) *diagnostic.Error {

@@ -107,19 +107,17 @@ func (r *Refactoring) deployed() (*deployed, error) {
 
 // textOf returns a scalar in the mapping of a YAML file, or "".
 func textOf(text []byte, key string) string {
-	docs, err := edit.Documents(text)
-	if err != nil || len(docs) != 1 {
-		return ""
+	if roots := edit.Roots(text); len(roots) == 1 {
+		return yamlnode.Text(roots[0], key)
 	}
-	return yamlnode.Text(docs[0].Content[0], key)
+	return ""
 }
 
 // eachObject calls yield with the name of each object in config, without prefix. It skips invalid YAML.
 func (r *Refactoring) eachObject(yield func(name string)) error {
 	return r.manifests(func(_ string, text []byte) error {
-		docs, _ := edit.Documents(text)
-		for _, doc := range docs {
-			if object := yamlnode.Text(doc.Content[0], "metadata", "name"); object != "" {
+		for _, root := range edit.Roots(text) {
+			if object := yamlnode.Text(root, "metadata", "name"); object != "" {
 				yield(object)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -216,47 +215,29 @@ func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
 	bound := map[string]bool{}
 	for _, name := range deployed {
 		if text, err := p.Read(name); err == nil { // an error means a directory
-			for doc := range documentsOf(text, "RoleBinding") {
-				if role := yamlnode.Value(doc, "roleRef"); valueOf(role, "kind") == "Role" {
-					bound[valueOf(role, "name")] = true
+			for _, doc := range objectsOf(text, "RoleBinding") {
+				if role := yamlnode.Value(doc, "roleRef"); yamlnode.Text(role, "kind") == "Role" {
+					bound[yamlnode.Text(role, "name")] = true
 				}
 			}
 		}
 	}
-	for doc := range documentsOf(roles.After, "Role") {
-		name := valueOf(doc, "metadata", "name")
+	for _, doc := range objectsOf(roles.After, "Role") {
+		name := yamlnode.Text(doc, "metadata", "name")
 		if bound[name] {
 			continue
 		}
 		p.Note(diagnostic.At(edit.Position(roles.Path, doc),
 			fmt.Sprintf("no RoleBinding names the Role %s of the namespace %s, so that the manager does not have its "+
-				"rights", name, valueOf(doc, "metadata", "namespace")),
+				"rights", name, yamlnode.Text(doc, "metadata", "namespace")),
 			fmt.Sprintf("list a RoleBinding in %s that binds it as role_binding.yaml does the ClusterRole",
 				path.Dir(roles.Path))))
 	}
 }
 
-// documentsOf returns the documents of the given kind in a YAML file. If the file does not parse, it returns none.
-func documentsOf(text []byte, kind string) iter.Seq[*yaml.Node] {
-	return func(yield func(*yaml.Node) bool) {
-		docs, err := edit.Documents(text)
-		if err != nil {
-			return
-		}
-		for _, doc := range docs {
-			if valueOf(doc.Content[0], "kind") == kind && !yield(doc.Content[0]) {
-				return
-			}
-		}
-	}
-}
-
-// valueOf returns the scalar at a path of keys, or "".
-func valueOf(node *yaml.Node, keys ...string) string {
-	if value := yamlnode.Value(node, keys...); value != nil && value.Kind == yaml.ScalarNode {
-		return value.Value
-	}
-	return ""
+// objectsOf returns the objects of the given kind in a YAML file. If the file does not parse, it returns none.
+func objectsOf(text []byte, kind string) []*yaml.Node {
+	return slices.DeleteFunc(edit.Roots(text), func(root *yaml.Node) bool { return yamlnode.Text(root, "kind") != kind })
 }
 
 // Lists are the lists of files and directories in a kustomization that kctrl adds items to.
@@ -264,15 +245,13 @@ var Lists = []string{"resources", "components", "transformers"}
 
 // ListedFiles returns the files and directories of the project that a kustomization lists.
 func ListedFiles(text []byte, name string) []*yaml.Node {
-	docs, err := edit.Documents(text)
-	if err != nil || len(docs) != 1 || docs[0].Content[0].Kind != yaml.MappingNode {
+	roots := edit.Roots(text)
+	if len(roots) != 1 {
 		return nil
 	}
 	var items []*yaml.Node
 	for _, key := range Lists {
-		if list := yamlnode.Value(docs[0].Content[0], key); list != nil && list.Kind == yaml.SequenceNode {
-			items = append(items, list.Content...)
-		}
+		items = append(items, yamlnode.Items(roots[0], key)...)
 	}
 	return slices.DeleteFunc(items, func(item *yaml.Node) bool {
 		target := path.Join(path.Dir(name), item.Value)
@@ -307,15 +286,11 @@ func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target stri
 	return false, nil
 }
 
-// ItemsOf returns the items of a list in a kustomization.
+// ItemsOf returns the items of a list in a kustomization. It returns none if the file does not parse.
 func ItemsOf(text []byte, list string) []string {
-	docs, err := edit.Documents(text)
-	if err != nil || len(docs) != 1 {
-		return nil // it will be merged as text
-	}
 	var items []string
-	if node := yamlnode.Value(docs[0].Content[0], list); node != nil && node.Kind == yaml.SequenceNode {
-		for _, item := range node.Content {
+	if roots := edit.Roots(text); len(roots) == 1 {
+		for _, item := range yamlnode.Items(roots[0], list) {
 			items = append(items, item.Value)
 		}
 	}

@@ -88,13 +88,9 @@ func roleFiles(p *plan.Plan) iter.Seq[plan.Change] {
 
 // metadataNames returns the names of the objects in a YAML file, or none if the file does not parse.
 func metadataNames(text []byte) []string {
-	docs, err := edit.Documents(text)
-	if err != nil {
-		return nil
-	}
 	var names []string
-	for _, doc := range docs {
-		if name := yamlnode.Value(doc.Content[0], "metadata", "name"); name != nil {
+	for _, root := range edit.Roots(text) {
+		if name := yamlnode.Value(root, "metadata", "name"); name != nil {
 			names = append(names, name.Value)
 		}
 	}
