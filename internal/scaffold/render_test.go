@@ -38,23 +38,19 @@ func TestRenderGivesGoldenProjects(t *testing.T) {
 			}
 			want := readTree(t, dir)
 			for name, content := range want {
-				got, err := fs.ReadFile(tree, name)
+				got := tree.Contents[name]
 				switch {
 				case isGenerated(name), isCopied(proj, name):
-				case err != nil:
+				case got == nil:
 					t.Errorf("%s is not rendered", name)
 				case !bytes.Equal(got, content):
 					t.Errorf("%s differs:\n%s", name, firstDifference(content, got))
 				}
 			}
-			err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-				if err == nil && !entry.IsDir() && want[name] == nil && !strings.HasPrefix(name, "third_party/") {
+			for name := range tree.Contents {
+				if want[name] == nil && !strings.HasPrefix(name, "third_party/") {
 					t.Errorf("%s is rendered, and no golden file", name)
 				}
-				return err
-			})
-			if err != nil {
-				t.Fatal(err)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
-	"io/fs"
 	"path"
 	"slices"
 
@@ -133,13 +132,9 @@ func (r *Refactoring) checkDeclared() error {
 
 // writtenNames returns the names that kctrl declares in a file.
 func (r *Refactoring) writtenNames(name string) []string {
-	text, err := fs.ReadFile(r.was.FS, name)
-	if err != nil {
-		return nil // it is a file of the user
-	}
-	s, ok := gosource.ParseSource(name, text)
+	s, ok := gosource.ParseSource(name, r.was.Contents[name])
 	if !ok {
-		return nil
+		return nil // it is a file of the user
 	}
 	var names []string
 	for _, declared := range s.Declares() {

@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/format"
 	"go/token"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -186,9 +185,8 @@ func (r *Refactoring) renames(s gosource.GoSource) []edit.Splice {
 // the names in the file belong to kinds whose names do not change, such as a kind of another group with the same name
 // as the renamed kind.
 func (r *Refactoring) same(name string) (text []byte, same bool) {
-	was, err := fs.ReadFile(r.was.FS, name)
-	becomes, failure := fs.ReadFile(r.becomes.FS, r.newPath(name))
-	return was, err == nil && failure == nil && bytes.Equal(was, becomes)
+	text = r.was.Contents[name]
+	return text, text != nil && bytes.Equal(text, r.becomes.Contents[r.newPath(name)])
 }
 
 // packageNames returns the replacements for the name of an API package, and for the local names of its imports.

@@ -61,7 +61,7 @@ func Render(proj *project.Project, env Env) (Tree, error) {
 	if err := plan.InOrder(r.storage, r.Finish); err != nil {
 		return Tree{}, err
 	}
-	return r.tree(proj, failed)
+	return r.tree(proj, failed), nil
 }
 
 // Rendering writes features into the plan of an empty directory or of a command.

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -11,14 +10,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
-	"github.com/spf13/afero"
 )
 
 // Tree has the files that kctrl writes for a project.
 type Tree struct {
-	// FS and Lock have all rendered files, without the output of generators.
-	fs.FS
-	Lock *project.Lock
+	// Contents and Lock have all rendered files, without the output of generators.
+	Contents map[string][]byte
+	Lock     *project.Lock
 	// Failed are the features that this kctrl cannot render. The files of these features have no content.
 	Failed []Failed
 
@@ -42,7 +40,7 @@ type File struct {
 	Listings []Listing
 }
 
-// NewTree returns a tree with the given files, without FS and Lock.
+// NewTree returns a tree with the given files, without Contents and Lock.
 func NewTree(files ...File) Tree {
 	t := Tree{files: map[string]File{}}
 	for _, f := range files {
@@ -85,17 +83,15 @@ func (t Tree) File(name string) (File, bool) {
 }
 
 // tree returns the rendered files of a project, and the outline of all other files.
-func (r *Rendering) tree(proj *project.Project, failed []Failed) (Tree, error) {
-	memory := afero.NewMemMapFs()
+func (r *Rendering) tree(proj *project.Project, failed []Failed) Tree {
+	contents := map[string][]byte{}
 	outline := Outline(proj)
 	var files []File
 	for c := range r.Plan.Files() {
 		if c.After == nil {
 			continue
 		}
-		if err := afero.WriteFile(memory, c.Path, c.After, 0o644); err != nil {
-			return Tree{}, err
-		}
+		contents[c.Path] = c.After
 		f, found := outline.files[c.Path]
 		if !found {
 			f = File{Path: c.Path, Kustomization: isKustomization(c.Path)}
@@ -106,9 +102,8 @@ func (r *Rendering) tree(proj *project.Project, failed []Failed) (Tree, error) {
 		}
 	}
 	tree := NewTree(append(outline.Files(), files...)...)
-	tree.FS, tree.Failed = afero.NewIOFS(memory), failed
-	tree.Lock = r.Plan.Lock()
-	return tree, nil
+	tree.Contents, tree.Failed, tree.Lock = contents, failed, r.Plan.Lock()
+	return tree
 }
 
 // isEditedApart reports whether commands have a separate edit for a file.

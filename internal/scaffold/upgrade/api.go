@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"bytes"
-	"io/fs"
 	"iter"
 	"path"
 	"slices"
@@ -60,10 +59,7 @@ func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 	if !made || !known || ours == nil || err != nil {
 		return false, err // the user's own file, or deleted
 	}
-	theirs, err := fs.ReadFile(u.now.FS, name)
-	if err != nil {
-		return false, err
-	}
+	theirs := u.now.Contents[name]
 	for _, text := range [][]byte{theirs, withoutLine(theirs, "// "+render.StorageMarker)} {
 		same, err := u.isOfTemplate(name, ours, text)
 		if same || err != nil {

@@ -1,8 +1,7 @@
 package upgrade
 
 import (
-	"bytes"
-	"io/fs"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -25,11 +24,7 @@ func (u *upgrade) modules() error {
 }
 
 func (u *upgrade) modulesIn(folder string) error {
-	now, err := fs.ReadFile(u.now.FS, path.Join(folder, layout.GoModFile))
-	if err != nil {
-		return err
-	}
-	wanted, err := modfile.Parse("new "+layout.GoModFile, now, nil)
+	wanted, err := modfile.Parse("new "+layout.GoModFile, u.now.Contents[path.Join(folder, layout.GoModFile)], nil)
 	if err != nil {
 		return err
 	}
@@ -43,12 +38,6 @@ func (u *upgrade) modulesIn(folder string) error {
 		})
 		return gomod.RaiseRequirements(u.plan, folder, wanted)
 	}
-	if err := gomod.RaiseRequirements(u.plan, folder, wanted); err != nil {
-		return err
-	}
-	sums, err := fs.ReadFile(u.now.FS, path.Join(folder, "go.sum"))
-	if err != nil || bytes.Equal(sums, nil) {
-		return err
-	}
-	return gomod.AddSums(u.plan, folder, sums)
+	return errors.Join(gomod.RaiseRequirements(u.plan, folder, wanted),
+		gomod.AddSums(u.plan, folder, u.now.Contents[path.Join(folder, "go.sum")]))
 }
