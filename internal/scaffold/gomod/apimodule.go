@@ -26,9 +26,9 @@ import (
 // requirements. The path of that module is the import path of its directory, so imports are the same with and without
 // it. A replace directive in go.mod makes the project build with the directory.
 
-// testedWith lists modules that only the tests of imported packages need. go mod tidy requires the same version in the
+// testedWith is a module that only the tests of imported packages need. go mod tidy requires the same version in the
 // project, unless another module that the project builds with already requires it.
-var testedWith = []string{"github.com/stretchr/testify"}
+const testedWith = "github.com/stretchr/testify"
 
 // GeneratedPaths returns the package patterns for which to generate code: the patterns of the project's module, and the
 // patterns of modules in subdirectories that hold API packages. It identifies these modules by directory, regardless of
@@ -106,7 +106,7 @@ func RequireForTypes(p *plan.Plan, proj *project.Project, folder string) error {
 // provideForTypes plans that a module of API packages requires the modules that its Go types import.
 func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
 	required := false
-	err := editRequirementsIn(p, module, func(file *modfile.File) bool {
+	err := EditRequirements(p, module, func(file *modfile.File) bool {
 		at := Requirement(file, layout.TypesModule)
 		if required = at >= 0; !required || !file.Require[at].Indirect {
 			return false
@@ -138,7 +138,7 @@ func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
 // requireDir plans that go.mod requires a module that it replaces with a directory. go mod tidy drops such a
 // requirement while no code imports a package of the module.
 func requireDir(p *plan.Plan, modulePath string) error {
-	return EditRequirements(p, func(file *modfile.File) bool {
+	return EditRequirements(p, ".", func(file *modfile.File) bool {
 		if !replaces(file, modulePath) || Requirement(file, modulePath) >= 0 {
 			return false
 		}
@@ -350,7 +350,7 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 		return err
 	}
 	modulePath := path.Join(proj.Repo, project.APIFolder)
-	err = EditRequirements(p, func(file *modfile.File) bool {
+	err = EditRequirements(p, ".", func(file *modfile.File) bool {
 		// AddReplace fails only for an invalid module path.
 		return !replaces(file, modulePath) && file.AddReplace(modulePath, "", "./"+project.APIFolder, "") == nil
 	})
@@ -365,7 +365,7 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 	})
 }
 
-// dropTestedWith removes the requirements of go.mod that only tests of the API module need. It does so only if kctrl
+// dropTestedWith removes the requirement of go.mod that only tests of the API module need. It does so only if kctrl
 // added every requirement, because otherwise user code may need them.
 func dropTestedWith(p *plan.Plan, proj *project.Project) error {
 	api, err := ReadModule(p, project.APIFolder)
@@ -376,18 +376,16 @@ func dropTestedWith(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
-	return EditRequirements(p, func(file *modfile.File) bool {
+	return EditRequirements(p, ".", func(file *modfile.File) bool {
 		if slices.ContainsFunc(file.Require, func(m *modfile.Require) bool { return !pinned[m.Mod.Path] }) {
 			return false
 		}
-		before := len(file.Require)
-		for _, name := range testedWith {
-			at, in := Requirement(file, name), Requirement(api, name)
-			if at >= 0 && in >= 0 && file.Require[at].Indirect && file.Require[at].Mod == api.Require[in].Mod {
-				dropRequirement(file, name)
-			}
+		at, in := Requirement(file, testedWith), Requirement(api, testedWith)
+		if at < 0 || in < 0 || !file.Require[at].Indirect || file.Require[at].Mod != api.Require[in].Mod {
+			return false
 		}
-		return len(file.Require) < before
+		dropRequirement(file, testedWith)
+		return true
 	})
 }
 
@@ -438,7 +436,7 @@ func RemoveAPIModule(p *plan.Plan, proj *project.Project) error {
 		}
 	}
 	modulePath := path.Join(proj.Repo, project.APIFolder)
-	err := EditRequirements(p, func(file *modfile.File) bool {
+	err := EditRequirements(p, ".", func(file *modfile.File) bool {
 		dropRequirement(file, modulePath)
 		for _, r := range slices.Clone(file.Replace) {
 			if r.Old.Path == modulePath {
@@ -496,11 +494,11 @@ func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
 	}
 	for _, folder := range modules {
 		from, to := path.Join(before.Repo, folder), path.Join(after.Repo, folder)
-		err := editRequirementsIn(p, folder, func(file *modfile.File) bool { return file.AddModuleStmt(to) == nil })
+		err := EditRequirements(p, folder, func(file *modfile.File) bool { return file.AddModuleStmt(to) == nil })
 		if err != nil {
 			return err
 		}
-		err = EditRequirements(p, func(file *modfile.File) bool {
+		err = EditRequirements(p, ".", func(file *modfile.File) bool {
 			changed := false
 			if at := Requirement(file, from); at >= 0 {
 				r := file.Require[at]

@@ -60,7 +60,6 @@ func ExistingModule(fsys fs.FS) (GoModule, error) {
 // MergeModules plans the additions to an existing go.mod and go.sum that a project needs, and the runtime if it is
 // bundled. It keeps requirements of other modules and newer versions.
 func MergeModules(p *plan.Plan, proj *project.Project, build project.Build) error {
-	noteVendored(p)
 	return writeModules(p, proj, build, func(t templates.Template[templates.ModuleView], view templates.ModuleView) error {
 		text, err := t.Render(view)
 		switch name := t.Path(view); {

@@ -34,23 +34,6 @@ func Requirement(file *modfile.File, modulePath string) int {
 	return slices.IndexFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == modulePath })
 }
 
-// EditRequirements plans the change that edit makes to go.mod. If edit returns false, nothing changes.
-func EditRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
-	return EditRequirementsOf(p, ".", edit)
-}
-
-// EditRequirementsOf is [EditRequirements] for the module in a directory. It also notes a vendor directory that becomes
-// outdated.
-func EditRequirementsOf(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
-	return editRequirementsIn(p, folder, func(file *modfile.File) bool {
-		changed := edit(file)
-		if changed {
-			noteVendored(p)
-		}
-		return changed
-	})
-}
-
 // ReadModule returns the go.mod in a directory.
 func ReadModule(p *plan.Plan, folder string) (*modfile.File, error) {
 	name := path.Join(folder, layout.GoModFile)
@@ -61,11 +44,14 @@ func ReadModule(p *plan.Plan, folder string) (*modfile.File, error) {
 	return ParseGoMod(text)
 }
 
-func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
+// EditRequirements plans the change that edit makes to the go.mod in a directory, and notes a vendor directory that
+// becomes outdated. If edit returns false, nothing changes.
+func EditRequirements(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
 	file, err := ReadModule(p, folder)
 	if err != nil || !edit(file) {
 		return err
 	}
+	noteVendored(p)
 	file.SetRequireSeparateIndirect(file.Require)
 	file.Cleanup()
 	out, err := file.Format()
@@ -75,9 +61,8 @@ func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bo
 	return p.Edit(path.Join(folder, layout.GoModFile), out)
 }
 
-// RequireApplyConfigurations adds modules to go.mod and go.sum if the project has apply configurations, which
-// import them. Other code does not need these modules. RequireApplyConfigurations does not change existing
-// versions.
+// RequireApplyConfigurations adds modules to go.mod and go.sum if the project has apply configurations, which import
+// them. Other code does not need these modules. RequireApplyConfigurations does not change existing versions.
 func RequireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
 	folders, err := appliedIn(p)
 	if err != nil {
@@ -112,7 +97,11 @@ func appliedIn(p *plan.Plan) ([]string, error) {
 func requireAll(p *plan.Plan, folder string, proj *project.Project, mod,
 	sum templates.Template[templates.ModuleView]) error {
 	view := templates.ModuleView{Repo: proj.Repo}
-	needed, err := mod.Render(view)
+	text, err := mod.Render(view)
+	if err != nil {
+		return err
+	}
+	needed, err := ParseGoMod(text)
 	if err != nil {
 		return err
 	}
@@ -128,11 +117,7 @@ func requireAll(p *plan.Plan, folder string, proj *project.Project, mod,
 
 // hasSums reports whether a module requires everything that another go.mod requires, in the same or newer versions,
 // with a checksum for each. If so, checksums of the older versions are not needed.
-func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
-	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
-	if err != nil {
-		return false, err
-	}
+func hasSums(p *plan.Plan, folder string, needed *modfile.File) (bool, error) {
 	file, err := ReadModule(p, folder)
 	if err != nil {
 		return false, err
@@ -142,7 +127,7 @@ func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
 		return false, nil // go.sum does not exist yet
 	}
 	sums = append([]byte("\n"), edit.Plain(sums)...)
-	return !slices.ContainsFunc(wanted.Require, func(r *modfile.Require) bool {
+	return !slices.ContainsFunc(needed.Require, func(r *modfile.Require) bool {
 		at := Requirement(file, r.Mod.Path)
 		if at < 0 || semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0 {
 			return true
@@ -153,14 +138,10 @@ func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
 
 // addRequirements adds the requirements of another go.mod that are missing, and marks requirements as direct if the
 // other go.mod does.
-func addRequirements(p *plan.Plan, folder string, needed []byte) error {
-	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
-	if err != nil {
-		return err
-	}
-	return EditRequirementsOf(p, folder, func(file *modfile.File) bool {
+func addRequirements(p *plan.Plan, folder string, needed *modfile.File) error {
+	return EditRequirements(p, folder, func(file *modfile.File) bool {
 		changed := false
-		for _, r := range wanted.Require {
+		for _, r := range needed.Require {
 			at := Requirement(file, r.Mod.Path)
 			switch {
 			case at < 0:
@@ -179,11 +160,11 @@ func addRequirements(p *plan.Plan, folder string, needed []byte) error {
 // adoptRequirements raises the requirements, the Go version and the replacements of a go.mod to the values in another
 // go.mod.
 func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
-	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
+	wanted, err := ParseGoMod(needed)
 	if err != nil {
 		return err
 	}
-	return editRequirementsIn(p, folder, func(file *modfile.File) bool {
+	return EditRequirements(p, folder, func(file *modfile.File) bool {
 		raise(file, wanted)
 		for _, r := range wanted.Replace {
 			target := r.New.Path
@@ -198,7 +179,7 @@ func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 
 // RaiseRequirements raises the requirements and the Go version of a go.mod to the values in another go.mod.
 func RaiseRequirements(p *plan.Plan, folder string, wanted *modfile.File) error {
-	return EditRequirementsOf(p, folder, func(file *modfile.File) bool { return raise(file, wanted) })
+	return EditRequirements(p, folder, func(file *modfile.File) bool { return raise(file, wanted) })
 }
 
 // raise raises the requirements and the Go version of a go.mod, and reports whether it changed anything.
@@ -318,16 +299,13 @@ func RequireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
 			foreign[r.Path] = true
 		}
 	}
-	return EditRequirements(to, func(required *modfile.File) bool {
-		changed := false
-		for _, m := range file.Require {
-			if ImportsOf(m, file, foreign) && Requirement(required, m.Mod.Path) < 0 {
-				required.AddNewRequire(m.Mod.Path, m.Mod.Version, m.Indirect)
-				changed = true
-			}
+	needed := &modfile.File{}
+	for _, m := range file.Require {
+		if ImportsOf(m, file, foreign) {
+			needed.Require = append(needed.Require, m)
 		}
-		return changed
-	})
+	}
+	return addRequirements(to, ".", needed)
 }
 
 // ReleaseModules marks modules as indirect that only deleted files imported. imported has the imports from before the
@@ -345,7 +323,7 @@ func ReleaseModules(p *plan.Plan, imported map[string]bool, proj *project.Projec
 // markIndirect marks the requirements of go.mod as indirect for which indirect returns true, and the other ones as
 // direct.
 func markIndirect(p *plan.Plan, indirect func(*modfile.Require, *modfile.File) bool) error {
-	return EditRequirements(p, func(file *modfile.File) bool {
+	return EditRequirements(p, ".", func(file *modfile.File) bool {
 		changed := false
 		for _, m := range file.Require {
 			if is := indirect(m, file); is != m.Indirect {
