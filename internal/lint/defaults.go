@@ -154,7 +154,7 @@ func (t *target) refuses(value any) *entry {
 }
 
 func (t *target) breaks(value any, e entry) bool {
-	if values, ok := e.Value.(markers.Enum); ok {
+	if values, ok := e.Value.(crdmarkers.Enum); ok {
 		for _, allowed := range values {
 			if spell(allowed) == spell(value) {
 				return false

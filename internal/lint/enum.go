@@ -11,7 +11,7 @@ import (
 // checkEnum reports duplicate values in enums, and values that the type does not allow.
 func (t *target) checkEnum() {
 	for _, e := range t.entries {
-		values, ok := e.Value.(markers.Enum)
+		values, ok := e.Value.(crdmarkers.Enum)
 		if !ok {
 			continue
 		}

@@ -46,9 +46,6 @@ func NewRegistry() (*Registry, error) {
 			return nil, err
 		}
 	}
-	if err := ShortenEnums(registry); err != nil {
-		return nil, err
-	}
 	names := map[string]bool{}
 	for _, definition := range registry.AllDefinitions() {
 		names[definition.Name] = true

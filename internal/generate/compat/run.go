@@ -128,7 +128,7 @@ func (c *Command) registry() (*markers.Registry, error) {
 			return nil, err
 		}
 	}
-	return registry, ourmarkers.ShortenEnums(registry)
+	return registry, nil
 }
 
 // attempt runs a command once, with one of the two loaders.
