@@ -43,7 +43,6 @@ func NewMatcher(fsys FS, e *Environment) *Matcher {
 func (m *Matcher) WithCgo() *Matcher {
 	other := *m
 	other.cgo, other.context.CgoEnabled = true, true
-	other.context.BuildTags = append(slices.Clone(m.context.BuildTags), "cgo")
 	return &other
 }
 
@@ -80,27 +79,29 @@ func (m *Matcher) head(dir, name string) (head, error) {
 
 // considers reports whether a file with this name can belong to a package.
 func (m *Matcher) considers(name string) bool {
-	return !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "_test.go") &&
-		m.platform(name)
+	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "_test.go") {
+		return false
+	}
+	if !strings.Contains(name, "_") {
+		return true // no platform
+	}
+	ok, _ := m.builds(name, nil)
+	return ok
 }
 
 // headOf is like head for a file whose beginning was already read.
 func (m *Matcher) headOf(dir, name string, content []byte) (head, error) {
 	full := filepath.Join(dir, name)
 	intro, packageName := introduction(content)
-	expression, old := constraintIn(intro)
-	switch {
-	case packageName == "" || len(content) == headSize && !declares(content[len(intro):]):
+	if packageName == "" || len(content) == headSize && !declares(content[len(intro):]) {
 		return m.slowHead(full, dir, name)
-	case old && slices.ContainsFunc(m.doubtful, func(tag string) bool { return bytes.Contains(intro, []byte(tag)) }):
-		return head{name: packageName}, unusual("a build tag is unknown")
-	case old:
-		ok, err := m.context.MatchFile(dir, name)
-		return head{packageName, ok || err != nil}, nil
-	case expression != nil:
-		ok, err := m.eval(expression)
-		if err != nil || !ok {
+	}
+	if bytes.Contains(intro, []byte("build")) {
+		if err := m.undecided(intro); err != nil {
 			return head{name: packageName}, err
+		}
+		if ok, err := m.builds(name, intro); !ok && err == nil {
+			return head{name: packageName}, nil
 		}
 	}
 	if packageName == "documentation" || !m.cgo && UsesC(full, content) {
@@ -203,85 +204,33 @@ func introduction(content []byte) (intro []byte, packageName string) {
 	}
 }
 
-// constraintIn returns the //go:build expression before a package clause, and whether only go/build can decide the
-// constraints: those in the old syntax, and broken ones.
-func constraintIn(intro []byte) (expression constraint.Expr, old bool) {
-	if !bytes.Contains(intro, []byte("build")) {
-		return nil, false
+// builds returns the verdict of package go/build on a file by its name and the text before its package clause.
+func (m *Matcher) builds(name string, intro []byte) (bool, error) {
+	context := m.context
+	context.OpenFile = func(string) (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(bytes.NewReader(intro), strings.NewReader("package p\n"))), nil
 	}
-	inBlock := false
+	return context.MatchFile("", name)
+}
+
+// undecided returns an error if a build constraint contains a tag whose state is unknown.
+func (m *Matcher) undecided(intro []byte) error {
 	for line := range bytes.Lines(intro) {
 		text := strings.TrimSpace(string(line))
-		switch {
-		case inBlock:
-			inBlock = !strings.Contains(text, "*/")
-		case strings.HasPrefix(text, "/*"):
-			inBlock = !strings.Contains(text, "*/")
-			old = old || !inBlock && !strings.HasSuffix(text, "*/")
-		case constraint.IsGoBuild(text):
-			parsed, err := constraint.Parse(text)
-			if err != nil || expression != nil {
-				return nil, true
+		if !constraint.IsGoBuild(text) && !constraint.IsPlusBuild(text) {
+			continue
+		}
+		for _, tag := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t,!&|()", r) }) {
+			isFeature := strings.HasPrefix(tag, "goexperiment.") || strings.HasPrefix(tag, m.context.GOARCH+".")
+			if isFeature && m.foreign {
+				return unusual("the features of the Go toolchain are unknown")
 			}
-			expression = parsed
-		case constraint.IsPlusBuild(text):
-			old = true
+			if slices.Contains(m.doubtful, tag) {
+				return unusual("whether the build has " + tag + " is unknown")
+			}
 		}
 	}
-	return expression, old && expression == nil
-}
-
-func (m *Matcher) eval(expression constraint.Expr) (bool, error) {
-	var err error
-	ok := expression.Eval(func(tag string) bool {
-		if feature := strings.HasPrefix(tag, "goexperiment.") || strings.HasPrefix(tag, m.context.GOARCH+"."); feature &&
-			m.foreign {
-			err = unusual("the features of the Go toolchain are unknown")
-		}
-		if slices.Contains(m.doubtful, tag) {
-			err = unusual("whether the build has " + tag + " is unknown")
-		}
-		return m.tag(tag)
-	})
-	return ok, err
-}
-
-func (m *Matcher) tag(tag string) bool {
-	c := m.context
-	switch tag {
-	case c.GOOS, c.GOARCH, c.Compiler:
-		return true
-	case "linux":
-		return c.GOOS == "android"
-	case "solaris":
-		return c.GOOS == "illumos"
-	case "darwin":
-		return c.GOOS == "ios"
-	case "unix":
-		return slices.Contains(unixes, c.GOOS)
-	case "boringcrypto":
-		tag = "goexperiment.boringcrypto"
-	}
-	return slices.Contains(c.BuildTags, tag) || slices.Contains(c.ToolTags, tag) || slices.Contains(c.ReleaseTags, tag)
-}
-
-// platform reports whether the name of a file matches the platform: name_GOOS.go, name_GOARCH.go, name_GOOS_GOARCH.go.
-func (m *Matcher) platform(name string) bool {
-	name, _, _ = strings.Cut(name, ".")
-	_, rest, ok := strings.Cut(name, "_")
-	if !ok {
-		return true
-	}
-	words := strings.Split(rest, "_")
-	if n := len(words); words[n-1] == "test" {
-		words = words[:n-1]
-	}
-	n := len(words)
-	if n >= 2 && slices.Contains(systems, words[n-2]) && slices.Contains(architectures, words[n-1]) {
-		return m.tag(words[n-2]) && m.tag(words[n-1])
-	}
-	isPlatform := n >= 1 && (slices.Contains(systems, words[n-1]) || slices.Contains(architectures, words[n-1]))
-	return !isPlatform || m.tag(words[n-1])
+	return nil
 }
 
 // UsesC reports whether a file imports "C". The content may be only the beginning of the file.
@@ -295,19 +244,3 @@ func UsesC(name string, content []byte) bool {
 }
 
 func importsC(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` || spec.Path.Value == "`C`" }
-
-// systems and architectures are the words that are constraints in name_word.go, including the words for platforms that
-// are no longer supported.
-var (
-	systems = []string{
-		"aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "js", "linux", "nacl", "netbsd",
-		"openbsd", "plan9", "solaris", "wasip1", "windows", "zos",
-	}
-	unixes = []string{
-		"aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "linux", "netbsd", "openbsd", "solaris",
-	}
-	architectures = []string{
-		"386", "amd64", "amd64p32", "arm", "arm64", "arm64be", "armbe", "loong64", "mips", "mips64", "mips64le", "mips64p32",
-		"mips64p32le", "mipsle", "ppc", "ppc64", "ppc64le", "riscv", "riscv64", "s390", "s390x", "sparc", "sparc64", "wasm",
-	}
-)
