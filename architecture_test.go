@@ -470,7 +470,7 @@ var internalLayers = []internalLayer{
 			"generate/schemapatch",
 		"the list of generators",
 	},
-	{"generate/incremental", "diagnostic source source/resolve lint",
+	{"generate/incremental", "diagnostic source source/resolve lint generate/artifact",
 		"caches outputs with their inputs and findings"},
 	{
 		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/gomod " +
@@ -489,7 +489,7 @@ var internalLayers = []internalLayer{
 	},
 	{
 		"verify", "diagnostic regular markers load lint scaffold/plan scaffold/project generate generate/incremental " +
-			"verify/manifest verify/sample verify/convention",
+			"generate/artifact verify/manifest verify/sample verify/convention",
 		"finds and checks the CRDs and objects of a directory; only commands import it",
 	},
 	{"diff/change", "expression verify/definition", "compares any two CRDs"},

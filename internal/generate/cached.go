@@ -10,9 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/source"
@@ -113,10 +111,7 @@ func (g *generation) key(ctx context.Context) (incremental.Key, *resolve.Environ
 
 // restore restores the outputs of an earlier run and repeats its warnings.
 func (g *generation) restore(entry *incremental.Entry) {
-	for _, file := range entry.Files {
-		made := artifact.File{Path: file.Path, Content: file.Content}
-		g.outputs = append(g.outputs, postprocess.File{File: made, Generator: file.Template})
-	}
+	g.outputs = entry.Files
 	g.kinds = map[schema.GroupVersionKind]bool{}
 	for _, kind := range entry.Kinds {
 		g.kinds[kind] = true
@@ -130,9 +125,7 @@ func (g *generation) restore(entry *incremental.Entry) {
 
 // save stores the outputs for the next run. It ignores write errors of the cache.
 func (g *generation) save(key incremental.Key, entry *incremental.Entry) {
-	for _, o := range g.outputs {
-		entry.Files = append(entry.Files, incremental.File{Path: o.Path, Template: o.Generator, Content: o.Content})
-	}
+	entry.Files = g.outputs
 	entry.Kinds = slices.SortedFunc(maps.Keys(g.kinds), func(a, b schema.GroupVersionKind) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
 	})

@@ -15,6 +15,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
@@ -26,10 +31,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-tools/pkg/genall"
-	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
 // Run plans the files that the markers of the project in dir, an absolute path, request. It treats files in the plan as
@@ -78,7 +79,7 @@ func Outputs(ctx context.Context, dir string, p *plan.Plan, proj *project.Projec
 	}
 	g := &generation{dir: dir, plan: p, options: o, generators: o.chosen(), foreign: proj == nil || proj.Foreign}
 	err := g.runCached(ctx)
-	return g.files(), err
+	return g.outputs, err
 }
 
 // overlay returns the planned state of the files in dir: their new content, or nil for a deleted file.
@@ -104,7 +105,7 @@ type generation struct {
 	warn       func(lint.Finding)
 
 	kinds   map[schema.GroupVersionKind]bool
-	outputs []postprocess.File
+	outputs []artifact.File
 	// crds checks the CRDs of the run.
 	crds verdict.Checker
 }
@@ -143,16 +144,8 @@ func (g *generation) run(ctx context.Context) error {
 	if err := g.postprocess(declaration); err != nil {
 		return err
 	}
-	g.crds.CheckFiles(g.files())
+	g.crds.CheckFiles(g.outputs)
 	return g.crds.Err(nil)
-}
-
-func (g *generation) files() []artifact.File {
-	files := make([]artifact.File, len(g.outputs))
-	for i, output := range g.outputs {
-		files[i] = output.File
-	}
-	return files
 }
 
 func (g *generation) readFile(name string) ([]byte, error) {
@@ -207,7 +200,7 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 	if err != nil {
 		return err
 	}
-	sink := &artifact.Sink{Root: g.dir, Dir: of.dir()}
+	sink := &artifact.Sink{Dir: g.dir, Rule: genall.OutputArtifacts{Config: genall.OutputToDirectory(of.dir())}}
 	types.InputRule, types.OutputRule = header, sink
 	if of.Emits == nil {
 		types.Roots = g.withMarkers(of.PackageMarkers)
@@ -226,7 +219,12 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 		Write:             sink.Write,
 	}, of.WithHeader(of.settings.Value(), header))
 	for _, f := range sink.Files() {
-		g.outputs = append(g.outputs, postprocess.File{File: f, Generator: of.template()})
+		rel, failed := filepath.Rel(g.dir, f.Path)
+		if failed != nil || !filepath.IsLocal(rel) {
+			err = errors.Join(err, artifact.OutputError(f.Path, "is outside the project"))
+		}
+		f.Path, f.Generator = filepath.ToSlash(rel), of.template()
+		g.outputs = append(g.outputs, f)
 	}
 	return err
 }

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/generators"
-	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -62,8 +62,8 @@ func (g *generation) empty(of chosen) error {
 		return err
 	}
 	for _, f := range files {
-		f.Path = path.Join(of.dir(), f.Path)
-		if err := g.writeFile(postprocess.File{File: f, Generator: of.template()}); err != nil {
+		f.Path, f.Generator = path.Join(of.dir(), f.Path), of.template()
+		if err := g.writeFile(f); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (g *generation) empty(of chosen) error {
 }
 
 // writeFile plans an output. Like controller-gen, it also replaces files that PROJECT.lock does not record.
-func (g *generation) writeFile(o postprocess.File) error {
+func (g *generation) writeFile(o artifact.File) error {
 	return g.plan.WriteFile(plan.File{Path: o.Path, Content: o.Content, Template: o.Generator, Force: true})
 }
 
@@ -107,7 +107,7 @@ func (g *generation) prune(made map[string]bool) error {
 
 // hasMade reports whether a generator has made anything in this run.
 func (g *generation) hasMade(of chosen) bool {
-	return slices.ContainsFunc(g.outputs, func(o postprocess.File) bool { return o.Generator == of.template() })
+	return slices.ContainsFunc(g.outputs, func(o artifact.File) bool { return o.Generator == of.template() })
 }
 
 // isBehindLink reports whether a directory between the project and the file is a symbolic link.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/verify/manifest"
 )
@@ -42,7 +43,7 @@ func (r *run) recordOf(d manifest.Document) record {
 	found = check(d)
 	if text, err := json.Marshal(found); err == nil && keyed {
 		// Cache write errors are ignored.
-		_ = r.Cache.Put(key, &incremental.Entry{Files: []incremental.File{{Path: d.File, Content: text}}})
+		_ = r.Cache.Put(key, &incremental.Entry{Files: []artifact.File{{Path: d.File, Content: text}}})
 	}
 	return found
 }

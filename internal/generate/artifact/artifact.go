@@ -4,9 +4,10 @@ package artifact
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
-	"path"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +24,9 @@ type File struct {
 	// Path is relative to the project, with slashes.
 	Path    string
 	Content []byte
+	// Generator is the name of its generator in PROJECT.lock. It is empty for a file that postprocessing adds, and outside
+	// of projects.
+	Generator string
 }
 
 // Header is the text at the beginning of generated files, usually a license.
@@ -63,15 +67,16 @@ func ReadCodeHeader(ctx genall.GenerationContext, file, year string) (string, er
 	return header, diagnostic.CodeHeader(file, header)
 }
 
-// Sink collects the files of generators of controller-tools. The zero value puts all files in the root of the project.
-// It is not safe for concurrent use.
+// Sink is an output rule that keeps the files of a generator of controller-tools. It is not safe for concurrent use.
 type Sink struct {
-	// Root is the absolute directory of the project. Code is put beside its package.
-	Root string
-	// Dir is the directory of all other files, relative to Root.
+	// Dir is the base of relative paths, absolute.
 	Dir string
+	// Rule determines the path of a file.
+	Rule genall.OutputRule
+	// Stdout receives the output of genall.OutputToStdout.
+	Stdout io.Writer
 
-	files map[string]*bytes.Buffer // by path
+	files map[string]*bytes.Buffer // by absolute path
 }
 
 var (
@@ -79,54 +84,60 @@ var (
 	_ genall.InputRule  = Header{}
 )
 
-// Open starts a file in the directory of pkg, or in s.Dir if pkg is nil.
+// Open starts a file. It truncates a file that was started before.
 func (s *Sink) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
-	folder := s.Dir
-	if pkg != nil {
-		rel, err := filepath.Rel(s.Root, filepath.Dir(pkg.CompiledGoFiles[0]))
-		if err != nil {
-			return nil, err
+	switch rule := s.Rule.(type) {
+	case genall.OutputToDirectory:
+		return s.add(string(rule), name), nil
+	case genall.OutputArtifacts:
+		switch {
+		case pkg == nil:
+			return s.add(string(rule.Config), name), nil
+		case rule.Code != "":
+			return s.add(string(rule.Code), name), nil
+		case len(pkg.CompiledGoFiles) == 0:
+			return nil, errors.New("cannot write beside a package without files")
 		}
-		folder = filepath.ToSlash(rel)
+		return s.add(filepath.Dir(pkg.CompiledGoFiles[0]), name), nil
 	}
-	return NopCloser{s.add(path.Join(folder, name))}, nil
+	if s.Rule == genall.OutputToStdout {
+		return nopCloser{s.Stdout}, nil
+	}
+	return nopCloser{io.Discard}, nil
 }
 
-// Write writes a file by its absolute path, which must be in the project.
+// Write writes a file by its absolute path and ignores the rule.
 func (s *Sink) Write(f File) error {
-	rel, err := filepath.Rel(s.Root, f.Path)
-	if err != nil || !filepath.IsLocal(rel) {
-		return OutputError(f.Path, "is outside the project")
-	}
-	s.add(filepath.ToSlash(rel)).Write(f.Content)
-	return nil
+	_, err := s.add("", f.Path).Write(f.Content)
+	return err
 }
 
-// add starts a file.
-func (s *Sink) add(name string) *bytes.Buffer {
+func (s *Sink) add(folder, name string) io.WriteCloser {
+	if name = filepath.Join(folder, name); !filepath.IsAbs(name) {
+		name = filepath.Join(s.Dir, name)
+	}
 	if s.files == nil {
 		s.files = map[string]*bytes.Buffer{}
 	}
 	buffer := &bytes.Buffer{}
 	s.files[name] = buffer
-	return buffer
+	return nopCloser{buffer}
 }
 
-// Files returns the files by path.
+// Files returns the files with absolute paths, by path.
 func (s *Sink) Files() []File {
 	var files []File
-	for name, buffer := range s.files {
-		files = append(files, File{Path: name, Content: buffer.Bytes()})
+	for _, name := range slices.Sorted(maps.Keys(s.files)) {
+		files = append(files, File{Path: name, Content: s.files[name].Bytes()})
 	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return files
 }
 
-// NopCloser is a writer whose Close does nothing.
-type NopCloser struct{ io.Writer }
+// nopCloser is a writer whose Close does nothing.
+type nopCloser struct{ io.Writer }
 
 // Close returns nil.
-func (NopCloser) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
 // ReadError returns the error for a file in an option that cannot be read.
 func ReadError(name string, err error) error {

@@ -1,12 +1,12 @@
 package compat
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/source"
@@ -75,14 +75,14 @@ func (m memo) restore() (result *Result, known bool, failed error) {
 	}
 	result = newResult(m.dir)
 	for _, file := range entry.Files {
-		if file.Template == failure {
+		if file.Generator == failure {
 			return nil, true, errors.Join(errorsOf(entry.Warnings)...)
 		}
-		if file.Template == standardOutput {
+		if file.Generator == standardOutput {
 			result.stdout.Write(file.Content)
 			continue
 		}
-		result.files[absolute(m.dir, filepath.FromSlash(file.Path))] = bytes.NewBuffer(file.Content)
+		result.files[absolute(m.dir, filepath.FromSlash(file.Path))] = file.Content
 	}
 	result.Warnings = errorsOf(entry.Warnings)
 	if known {
@@ -117,7 +117,7 @@ const (
 
 // keepFailure caches the errors of a run, because they follow from its inputs.
 func (m memo) keepFailure(failed error, inputs source.Inputs) {
-	entry := &incremental.Entry{Inputs: inputs, Files: []incremental.File{{Template: failure}}}
+	entry := &incremental.Entry{Inputs: inputs, Files: []artifact.File{{Generator: failure}}}
 	for _, err := range diagnostic.All(failed) {
 		e, ok := errors.AsType[*diagnostic.Error](err)
 		if !ok || e.Class != nil {
@@ -139,11 +139,10 @@ func (m memo) keep(result *Result, inputs source.Inputs) {
 		entry.Warnings = append(entry.Warnings, lint.Finding{Error: d})
 	}
 	for _, f := range result.generated() {
-		file := incremental.File{Path: f.Path, Content: f.Content}
 		if f.Path == "" {
-			file.Template = standardOutput
+			f.Generator = standardOutput
 		}
-		entry.Files = append(entry.Files, file)
+		entry.Files = append(entry.Files, f)
 	}
 	if m.store.Put(m.key, entry) != nil {
 		return

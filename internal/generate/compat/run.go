@@ -378,7 +378,7 @@ func (a *attempt) generate(in input) (*Result, error) {
 	crds := verdict.Checker{Later: declaration != nil}
 	var errs []error
 	for _, g := range a.command.generators {
-		out := memory{dir: dir, rule: g.rule, generator: g.Name, result: result}
+		out := &artifact.Sink{Dir: dir, Rule: g.rule, Stdout: &result.stdout}
 		ctx := in.GenerationContext
 		ctx.InputRule, ctx.OutputRule = disk{dir, in.read}, out
 		if g.Emits == nil {
@@ -393,8 +393,11 @@ func (a *attempt) generate(in input) (*Result, error) {
 			Warn:              func(warning *diagnostic.Error) { a.generatorsWarn = append(a.generatorsWarn, warning) },
 			Check:             crds.Check,
 			Defines:           func(schema.GroupVersionKind) {},
-			Write:             out.write,
+			Write:             out.Write,
 		}, g.options))
+		for _, f := range out.Files() {
+			result.files[f.Path] = f.Content
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return result, err
@@ -404,11 +407,7 @@ func (a *attempt) generate(in input) (*Result, error) {
 			return result, err
 		}
 	}
-	var files []artifact.File
-	for _, f := range result.generated() {
-		files = append(files, f.File)
-	}
-	crds.CheckFiles(files)
+	crds.CheckFiles(result.generated())
 	a.generatorsWarn = append(a.generatorsWarn, diagnostic.All(crds.Err(nil))...)
 	return result, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
@@ -18,19 +19,12 @@ import (
 // Entry is the result of a successful run.
 type Entry struct {
 	Inputs source.Inputs
-	Files  []File
+	Files  []artifact.File
 	Kinds  []schema.GroupVersionKind
 	// Warnings are the warnings of the run in order.
 	Warnings []lint.Finding
 	// Sum identifies an entry that was put or read.
 	Sum [sha256.Size]byte
-}
-
-// File is a generated file. Its path is relative to the project, with slashes.
-type File struct {
-	Path     string
-	Template string // name of its generator
-	Content  []byte
 }
 
 // format is the beginning of every file. It changes with the encoding.
@@ -56,7 +50,7 @@ func encode(key Key, e *Entry) []byte {
 	w.number(len(e.Files))
 	for _, file := range e.Files {
 		w.text([]byte(file.Path))
-		w.text([]byte(file.Template))
+		w.text([]byte(file.Generator))
 		w.text(file.Content)
 	}
 	w.number(len(e.Kinds))
@@ -111,7 +105,7 @@ func decode(key Key, content []byte) (*Entry, error) {
 		e.Inputs = append(e.Inputs, input)
 	}
 	for range r.number() {
-		e.Files = append(e.Files, File{string(r.text()), string(r.text()), r.text()})
+		e.Files = append(e.Files, artifact.File{Path: string(r.text()), Generator: string(r.text()), Content: r.text()})
 	}
 	for range r.number() {
 		e.Kinds = append(e.Kinds, schema.GroupVersionKind{Group: string(r.text()), Version: string(r.text()),

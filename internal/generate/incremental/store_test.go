@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // large returns an entry whose write takes a while.
 func large() *Entry {
-	return &Entry{Files: []File{{"config/large.yaml", "generate/crd", bytes.Repeat([]byte("large"), 1<<20)}}}
+	return &Entry{Files: []artifact.File{{Path: "config/large.yaml", Generator: "generate/crd", Content: bytes.Repeat([]byte("large"), 1<<20)}}}
 }
 
 func TestGetReturnsWhatWasPut(t *testing.T) {
@@ -42,7 +43,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 			{Question: source.AskContent, Name: "/p/api/v1/types.go", Answer: source.Answer{1, 2, 3}},
 			{Question: source.AskPackages, Name: "/p"},
 		},
-		Files: []File{{"config/rbac/role.yaml", "generate/rbac", []byte("---\n")}, {"empty", "", []byte{}}},
+		Files: []artifact.File{{Path: "config/rbac/role.yaml", Generator: "generate/rbac", Content: []byte("---\n")}, {Path: "empty", Generator: "", Content: []byte{}}},
 		Kinds: []schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "K"}},
 		Warnings: []lint.Finding{{
 			Error: &diagnostic.Error{Message: "unknown marker", Hint: "write +x", Code: lint.CodeUnknown},
@@ -78,7 +79,7 @@ func TestEveryDamageIsFound(t *testing.T) {
 	key := Key{7}
 	whole := encode(key, &Entry{
 		Inputs: source.Inputs{{Question: source.AskContent, Name: "/p/go.mod"}},
-		Files:  []File{{"a", "b", []byte("c")}},
+		Files:  []artifact.File{{Path: "a", Generator: "b", Content: []byte("c")}},
 		Kinds:  []schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "K"}},
 	})
 	if _, err := decode(key, whole); err != nil {
@@ -153,7 +154,7 @@ func waitForFresh(t *testing.T, store Store) {
 }
 
 func TestOldestEntriesGoFirst(t *testing.T) {
-	entry := &Entry{Files: []File{{"a", "b", bytes.Repeat([]byte("c"), 1000)}}}
+	entry := &Entry{Files: []artifact.File{{Path: "a", Generator: "b", Content: bytes.Repeat([]byte("c"), 1000)}}}
 	store := Store{Dir: t.TempDir(), MaxBytes: 3500}
 	now := time.Now()
 	for i := range 5 {

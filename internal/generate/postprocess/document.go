@@ -10,6 +10,7 @@ import (
 	yamlv2 "go.yaml.in/yaml/v2"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
@@ -24,7 +25,7 @@ type document struct {
 
 // manifest is a file with objects.
 type manifest struct {
-	File
+	artifact.File
 	head      string // text before the first object
 	documents []*document
 }
@@ -33,7 +34,7 @@ type manifest struct {
 const separator = "---\n"
 
 // parseManifest splits a file into objects.
-func parseManifest(f File) (*manifest, error) {
+func parseManifest(f artifact.File) (*manifest, error) {
 	m := &manifest{File: f}
 	head, rest, found := strings.Cut("\n"+string(f.Content), "\n"+separator)
 	if !found {

@@ -49,16 +49,10 @@ func Load(name string, read func(name string) ([]byte, error)) (*Declaration, er
 	return Parse(filepath.ToSlash(cmp.Or(name, DefaultFile)), content)
 }
 
-// File is a generated file. A file without a path goes to standard output.
-type File struct {
-	artifact.File
-	// Generator is the name of the generator of the file. It is empty for files that outputs of a declaration add.
-	Generator string
-}
-
 // Input is the input of a declaration.
 type Input struct {
-	Files []File
+	// Files are the generated files. A file without a path goes to standard output.
+	Files []artifact.File
 	// Ran are the names of the generators that ran, including those without output.
 	Ran []string
 	// Partial is set if the generators did not see all packages, so that kinds may be missing.
@@ -70,7 +64,7 @@ type Input struct {
 }
 
 // Apply returns the files after postprocessing, ordered by path. Errors are joined from *diagnostic.Error.
-func (d *Declaration) Apply(in Input) ([]File, error) {
+func (d *Declaration) Apply(in Input) ([]artifact.File, error) {
 	r := run{Declaration: d, in: in}
 	if err := r.parse(); err != nil {
 		return nil, err
@@ -92,16 +86,16 @@ func (d *Declaration) Apply(in Input) ([]File, error) {
 type run struct {
 	*Declaration
 	in        Input
-	rest      []File // files without objects
+	rest      []artifact.File // files without objects
 	manifests []*manifest
 	documents []*document
 	moved     map[*document]bool
-	added     map[string]File // by path
+	added     map[string]artifact.File // by path
 }
 
 // parse reads the objects of all manifests.
 func (r *run) parse() error {
-	r.moved, r.added = map[*document]bool{}, map[string]File{}
+	r.moved, r.added = map[*document]bool{}, map[string]artifact.File{}
 	for _, f := range r.in.Files {
 		if f.Path != "" && path.Ext(f.Path) != ".yaml" {
 			r.rest = append(r.rest, f)
@@ -392,7 +386,7 @@ func (r *run) include(o output) ([]*document, error) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := parseManifest(File{File: artifact.File{Path: v.Value, Content: content}})
+		m, err := parseManifest(artifact.File{Path: v.Value, Content: content})
 		if err != nil {
 			return nil, diagnostic.YAML(v.Value, content, err, "include files with objects of Kubernetes")
 		}
@@ -428,7 +422,7 @@ func (r *run) add(o output, name string, documents []*document) error {
 	if err != nil {
 		return o.wrong("cannot write "+diagnostic.Quote(name)+": "+err.Error(), "")
 	}
-	r.added[name] = File{File: artifact.File{Path: name, Content: []byte(content)}}
+	r.added[name] = artifact.File{Path: name, Content: []byte(content)}
 	return nil
 }
 
@@ -459,7 +453,7 @@ func line(text string) string {
 }
 
 // files returns all files: the generated files after the patches, and the files of outputs.
-func (r *run) files() ([]File, error) {
+func (r *run) files() ([]artifact.File, error) {
 	files := slices.Clone(r.rest)
 	for _, m := range r.manifests {
 		kept := slices.DeleteFunc(slices.Clone(m.documents), func(d *document) bool { return r.moved[d] })
@@ -480,7 +474,7 @@ func (r *run) files() ([]File, error) {
 		files = append(files, m.File)
 	}
 	files = slices.AppendSeq(files, maps.Values(r.added))
-	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(files, func(a, b artifact.File) int { return strings.Compare(a.Path, b.Path) })
 	return files, nil
 }
 

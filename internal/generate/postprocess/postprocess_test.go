@@ -102,10 +102,10 @@ rules:
 // input returns both manifests.
 func input() Input {
 	return Input{
-		Files: []File{
-			{File: artifact.File{Path: "config/crd/example.com_parts.yaml", Content: []byte(part)}, Generator: "crd"},
-			{File: artifact.File{Path: "config/rbac/role.yaml", Content: []byte(role)}, Generator: "rbac"},
-			{File: artifact.File{Path: "api/zz_generated.deepcopy.go", Content: []byte("package api\n")}, Generator: "object"},
+		Files: []artifact.File{
+			{Path: "config/crd/example.com_parts.yaml", Content: []byte(part), Generator: "crd"},
+			{Path: "config/rbac/role.yaml", Content: []byte(role), Generator: "rbac"},
+			{Path: "api/zz_generated.deepcopy.go", Content: []byte("package api\n"), Generator: "object"},
 		},
 		Ran:  []string{"object", "crd", "rbac"},
 		Read: func(string) ([]byte, error) { return nil, os.ErrNotExist },
@@ -307,7 +307,7 @@ func TestPrintedObjectsAreReadTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, lists := range []listStyle{asGenerated, compact, indented} {
-			m, err := parseManifest(File{File: artifact.File{Content: text}})
+			m, err := parseManifest(artifact.File{Content: text})
 			if err != nil {
 				t.Fatal(err)
 			}
