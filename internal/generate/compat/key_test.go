@@ -32,11 +32,11 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		o.Dir, o.Cache = dir, incremental.Store{Dir: "cache"}
-		kept, ok := command.memo(t.Context(), o)
-		if other, known := seen[kept.key]; known || !ok {
+		key, _, ok := command.key(t.Context(), o)
+		if other, known := seen[key]; known || !ok {
 			t.Errorf("%s: key %v, that of %q", name, ok, other)
 		}
-		seen[kept.key] = name
+		seen[key] = name
 	}
 	for _, definition := range registry.AllDefinitions() {
 		if !isGenerator(definition.Name) {

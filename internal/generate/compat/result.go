@@ -2,13 +2,11 @@ package compat
 
 import (
 	"bytes"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 // Result is the output of a command.
@@ -19,10 +17,6 @@ type Result struct {
 	dir    string
 	files  map[string][]byte // by absolute path
 	stdout bytes.Buffer
-	// current lists the files that are on disk with the right content. They are not in files.
-	current []string
-	// isWritten is called with the stamps of the files after all have the right content. It may be nil.
-	isWritten func(source.Stamps)
 }
 
 func newResult(dir string) *Result {
@@ -35,15 +29,9 @@ func (r *Result) Stdout() []byte { return r.stdout.Bytes() }
 // Files returns the files with their absolute paths, in order.
 func (r *Result) Files() []artifact.File {
 	var files []artifact.File
-	for name, content := range r.files {
-		files = append(files, artifact.File{Path: name, Content: content})
+	for _, name := range slices.Sorted(maps.Keys(r.files)) {
+		files = append(files, artifact.File{Path: name, Content: r.files[name]})
 	}
-	for _, name := range r.current {
-		if content, err := os.ReadFile(name); err == nil {
-			files = append(files, artifact.File{Path: name, Content: content})
-		}
-	}
-	slices.SortFunc(files, func(a, b artifact.File) int { return strings.Compare(a.Path, b.Path) })
 	return files
 }
 

@@ -61,34 +61,35 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return a.run(ctx, err, nil)
 	}
-	kept, cached := c.memo(ctx, o)
-	if cached {
-		if result, ok, failed := kept.restore(); ok {
-			if o.Inputs != nil {
-				if entry, ok := kept.store.Get(kept.key); ok {
-					o.Inputs(entry.Inputs)
-				}
-			}
-			return result, cmp.Or(ctx.Err(), failed)
+	key, environment, keyed := c.key(ctx, o)
+	if keyed {
+		if entry, ok := o.Cache.Current(key, environment, nil); ok {
+			o.reportInputs(entry.Inputs)
+			result, err := restored(o.Dir, entry)
+			return result, cmp.Or(ctx.Err(), err)
 		}
 	}
-	a.environment = kept.environment
+	a.environment = environment
 	result, err := a.run(ctx, nil, patterns)
 	if a.program == nil {
 		return result, err
 	}
 	inputs, complete := a.program.Inputs()
+	o.reportInputs(inputs)
+	switch {
+	case !keyed || !complete || ctx.Err() != nil:
+	case err == nil && !a.wasThorough:
+		o.keep(key, inputs, result.generated(), result.Warnings)
+	case err != nil && a.expected && !errors.Is(err, diagnostic.ErrUsage):
+		o.keep(key, inputs, []artifact.File{{Generator: failure}}, diagnostic.All(err))
+	}
+	return result, err
+}
+
+func (o Options) reportInputs(inputs source.Inputs) {
 	if o.Inputs != nil {
 		o.Inputs(inputs)
 	}
-	switch {
-	case !cached || !complete || ctx.Err() != nil:
-	case err == nil && !a.wasThorough:
-		kept.keep(result, inputs)
-	case err != nil && a.expected:
-		kept.keepFailure(err, inputs)
-	}
-	return result, err
 }
 
 // run generates with kctrl's loader if possible, and otherwise as controller-gen does.

@@ -5,24 +5,18 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 // Write writes the files with new content, all or none, and creates their directories; see [transaction.Apply]. It
 // locks root, which also holds the journal. An empty root means the directory of the command.
 func (r *Result) Write(ctx context.Context, root string) error {
-	if len(r.current) > 0 {
-		return nil
-	}
 	if root == "" {
 		root = r.dir
 	}
@@ -30,29 +24,15 @@ func (r *Result) Write(ctx context.Context, root string) error {
 	if err != nil {
 		return r.writeError(root, err)
 	}
-	stamps, stamped, changes, err := r.compare(root)
-	if err != nil {
+	changes, err := r.changes(root)
+	if err != nil || len(changes) == 0 {
 		return err
 	}
-	if len(changes) > 0 {
-		if err := apply(ctx, root, changes); err != nil {
-			return r.named(root, err)
-		}
-		if stamps, stamped, changes, err = r.compare(root); err != nil {
-			return nil // All files are written. The next run finds later changes.
-		}
-	}
-	if stamped && len(changes) == 0 && r.isWritten != nil {
-		r.isWritten(stamps)
-	}
-	return nil
+	return r.named(root, apply(ctx, root, changes))
 }
 
 // Changes returns the changes that [Result.Write] would make. File names are relative to the directory of the command.
 func (r *Result) Changes(root string) ([]transaction.Change, error) {
-	if len(r.current) > 0 {
-		return nil, nil
-	}
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return nil, r.writeError(root, err)
@@ -63,13 +43,6 @@ func (r *Result) Changes(root string) ([]transaction.Change, error) {
 	}
 	slices.SortFunc(changes, func(a, b transaction.Change) int { return strings.Compare(a.Path, b.Path) })
 	return changes, err
-}
-
-// compare returns the required changes, and stamps from before the comparison: these reveal all later changes.
-func (r *Result) compare(root string) (stamps source.Stamps, stamped bool, changes []transaction.Change, err error) {
-	stamps, stamped = incremental.StampFiles(slices.Sorted(maps.Keys(r.files)))
-	changes, err = r.changes(root)
-	return stamps, stamped, changes, err
 }
 
 // apply applies the changes. If a killed command left changes outside the root, apply first rolls them back.

@@ -190,7 +190,7 @@ func (s Store) Current(key Key, environment *resolve.Environment, overlay map[st
 		return nil, false
 	}
 	// Stamps are of files on disk and do not include the overlay.
-	if stamped, ok := s.GetStamped(key); ok && len(overlay) == 0 && stamped.Entry == entry.Sum && s.Holds(key, stamped) {
+	if stamped, ok := s.GetStamped(key); ok && len(overlay) == 0 && stamped.Entry == entry.Sum && s.holds(key, stamped) {
 		return entry, true
 	}
 	stamps, stamped, unchanged := entry.Inputs.Unchanged(environment, overlay)

@@ -3,27 +3,22 @@ package incremental
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"os"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 // Stamped records the state of the files on disk at a time when an entry was up to date. While these files are
-// unchanged, the caller need not read the inputs or the entry.
+// unchanged, the caller need not read them.
 type Stamped struct {
 	// Entry is the SHA-256 sum of the entry.
 	Entry [sha256.Size]byte
-	// Inputs has the stamps of the inputs, and Outputs the stamps of the files to which the content of the
-	// entry was written. If Outputs is empty, these files are unknown.
-	Inputs, Outputs source.Stamps
-	// Warnings are the warnings of the entry.
-	Warnings []lint.Finding
+	// Inputs has the stamps of the inputs.
+	Inputs source.Stamps
 }
 
 // stampedFormat is the beginning of every file of stamps. It changes with the encoding.
-const stampedFormat = "kctrl generate stamps 2\n"
+const stampedFormat = "kctrl generate stamps 3\n"
 
 // GetStamped returns the stamps of a key, if they exist and are valid.
 func (s Store) GetStamped(key Key) (*Stamped, bool) {
@@ -37,11 +32,8 @@ func (s Store) GetStamped(key Key) (*Stamped, bool) {
 	}
 	stamped := &Stamped{}
 	copy(stamped.Entry[:], r.bytes(len(stamped.Entry)))
-	stamped.Inputs, stamped.Outputs = r.stamps(), r.stamps()
-	if stamped.Warnings, err = r.warnings(); err != nil {
-		return nil, false
-	}
-	return stamped, true
+	stamped.Inputs = r.stamps()
+	return stamped, !r.failed && len(r.rest) == 0
 }
 
 // PutStamped stores the stamps of a key, replacing earlier ones.
@@ -49,8 +41,6 @@ func (s Store) PutStamped(key Key, stamped *Stamped) error {
 	w := writer{}
 	w = append(w, stamped.Entry[:]...)
 	w.stamps(stamped.Inputs)
-	w.stamps(stamped.Outputs)
-	w.warnings(stamped.Warnings)
 	return s.write(key, stampedSuffix, seal(stampedFormat, key, w))
 }
 
@@ -87,38 +77,16 @@ func (r *reader) stamps() source.Stamps {
 
 func (r *reader) uint64() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
 
-// StampFiles stamps files before they are compared with their expected content. It returns false if the file system
-// provides too little information about one of them.
-func StampFiles(names []string) (source.Stamps, bool) {
-	var stamps source.Stamps
-	for _, name := range names {
-		info, err := os.Stat(name)
-		if err != nil {
-			return nil, false
-		}
-		stamp, ok := source.StampFile(name, info)
-		if !ok {
-			return nil, false
-		}
-		stamps = append(stamps, stamp)
-	}
-	return stamps, true
-}
-
-// Holds reports whether all files are unchanged. It stores stamps that have become reliable, so that the next run need
+// holds reports whether all files are unchanged. It stores stamps that have become reliable, so that the next run need
 // not read the files.
-func (s Store) Holds(key Key, stamped *Stamped) bool {
+func (s Store) holds(key Key, stamped *Stamped) bool {
 	// The time precedes the check, so that a change during the check is not older than this time.
 	now := time.Now()
-	if !stamped.Inputs.Hold() || !stamped.Outputs.Hold() {
+	if !stamped.Inputs.Hold() {
 		return false
 	}
-	next := *stamped
-	var inputs, outputs bool
-	next.Inputs, inputs = stamped.Inputs.Trust(now)
-	next.Outputs, outputs = stamped.Outputs.Trust(now)
-	if inputs || outputs {
-		_ = s.PutStamped(key, &next)
+	if inputs, changed := stamped.Inputs.Trust(now); changed {
+		_ = s.PutStamped(key, &Stamped{Entry: stamped.Entry, Inputs: inputs})
 	}
 	return true
 }

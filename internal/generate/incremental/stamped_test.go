@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
@@ -22,8 +20,6 @@ func TestGetStampedReturnsWhatWasPut(t *testing.T) {
 				Changed: 5}},
 			{Name: "/b", Kind: source.StampMissing},
 		},
-		Outputs:  source.Stamps{{Name: "/c", Kind: source.StampFolder}},
-		Warnings: []lint.Finding{{Error: &diagnostic.Error{Message: "odd"}}},
 	}
 	if _, ok := store.GetStamped(Key{1}); ok {
 		t.Error("an empty store has stamps")
