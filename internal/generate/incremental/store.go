@@ -69,8 +69,12 @@ func (s Store) Get(key Key) (*Entry, bool) {
 	if !ok {
 		return nil, false
 	}
-	entry, err := decode(key, content)
-	return entry, err == nil
+	entry := &Entry{}
+	if err := decode(entryFormat, key, content, entry); err != nil {
+		return nil, false
+	}
+	entry.Sum = sumIn(content)
+	return entry, true
 }
 
 // read returns the content of a file, and records the use.
@@ -93,7 +97,10 @@ func (s Store) read(key Key, suffix string) ([]byte, bool) {
 
 // Put stores the entry of a key, replacing an earlier one, and sets its sum.
 func (s Store) Put(key Key, entry *Entry) error {
-	content := encode(key, entry)
+	content, err := encode(entryFormat, key, entry.plain())
+	if err != nil {
+		return err
+	}
 	entry.Sum = sumIn(content)
 	if err := s.write(key, entrySuffix, content); err != nil {
 		return err

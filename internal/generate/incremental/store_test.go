@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -65,7 +67,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 	if want.Sum = got.Sum; got.Sum == ([32]byte{}) {
 		t.Error("the entry has no sum")
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
 	}
 	if _, ok := store.Get(Key{2}); ok {
@@ -77,37 +79,24 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 // time.
 func TestEveryDamageIsFound(t *testing.T) {
 	key := Key{7}
-	whole := encode(key, &Entry{
+	whole, err := encode(entryFormat, key, &Entry{
 		Inputs: source.Inputs{{Question: source.AskContent, Name: "/p/go.mod"}},
 		Files:  []artifact.File{{Path: "a", Generator: "b", Content: []byte("c")}},
 		Kinds:  []schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "K"}},
 	})
-	if _, err := decode(key, whole); err != nil {
+	if err := errors.Join(err, decode(entryFormat, key, whole, &Entry{})); err != nil {
 		t.Fatal(err)
 	}
 	for i := range whole {
 		damaged := bytes.Clone(whole)
 		damaged[i] ^= 0x40
-		if _, err := decode(key, damaged); err == nil {
+		if decode(entryFormat, key, damaged, &Entry{}) == nil {
 			t.Errorf("the change of byte %d was not detected", i)
 		}
-		if _, err := decode(key, whole[:i]); err == nil {
+		if decode(entryFormat, key, whole[:i], &Entry{}) == nil {
 			t.Errorf("the loss of all bytes from %d on was not detected", i)
 		}
 	}
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte("\x00\x00\x00\x04null"))
-	f.Add([]byte("\x01c\x03/go"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		// Read the text itself, as if its hash were valid.
-		r := reader{rest: text}
-		for !r.failed && len(r.rest) > 0 {
-			r.text()
-		}
-		_, _ = decode(Key{}, text)
-	})
 }
 
 func TestKilledWriterLeavesTheEntryWhole(t *testing.T) {
@@ -154,8 +143,8 @@ func waitForFresh(t *testing.T, store Store) {
 }
 
 func TestOldestEntriesGoFirst(t *testing.T) {
-	entry := &Entry{Files: []artifact.File{{Path: "a", Generator: "b", Content: bytes.Repeat([]byte("c"), 1000)}}}
-	store := Store{Dir: t.TempDir(), MaxBytes: 3500}
+	entry := &Entry{Files: []artifact.File{{Path: "a", Generator: "b", Content: bytes.Repeat([]byte("c"), 10_000)}}}
+	store := Store{Dir: t.TempDir(), MaxBytes: 35_000}
 	now := time.Now()
 	for i := range 5 {
 		if err := store.Put(Key{byte(i)}, entry); err != nil {
