@@ -217,7 +217,7 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 		Warn:              g.warnOf,
 		Defines:           func(kind schema.GroupVersionKind) { g.kinds[kind] = true },
 		Write:             sink.Write,
-	}, of.WithHeader(of.settings.Value(), header))
+	}, generator.WithHeader(of.settings.Value(), header))
 	for _, f := range sink.Files() {
 		rel, failed := filepath.Rel(g.dir, f.Path)
 		if failed != nil || !filepath.IsLocal(rel) {

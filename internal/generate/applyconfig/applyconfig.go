@@ -45,7 +45,6 @@ var Generator = generator.Generator{
 	Generate: func(in generator.Input, options genall.Generator) error {
 		return write(in, options.(Options))
 	},
-	SetHeader: func(options any, file, _ string) { options.(*Options).HeaderFile = file },
 	Flags: func(options any) []generator.Flag {
 		return []generator.Flag{
 			{Name: "external-apply-configurations", Pairs: true, To: &options.(*Options).ExternalApplyConfigurations,

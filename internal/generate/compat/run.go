@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"go/ast"
 	"go/token"
 	"io"
 	"os"
@@ -254,7 +253,8 @@ func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error)
 		sortAs(types.Roots, all)
 	}
 	types.Collector = &markers.Collector{Registry: a.registry}
-	result, err := a.generate(input{types, marked, program.Registry(), a.program.ReadFile, a.program.Generated})
+	result, err := a.generate(generator.Input{GenerationContext: types, Markers: program.Registry(),
+		Generated: a.program.Generated}, marked, a.program.ReadFile)
 	return result, errors.Join(err, a.program.Problems(types.Roots))
 }
 
@@ -330,18 +330,15 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := input{
+	result, err := a.generate(generator.Input{
 		GenerationContext: genall.GenerationContext{
 			Collector: &markers.Collector{Registry: a.registry},
 			Roots:     roots,
 			Checker:   &loader.TypeChecker{NodeFilters: filters},
 		},
-		marked:    roots,
-		markers:   known,
-		read:      regular.ReadFile,
-		generated: load.Generated,
-	}
-	result, err := a.generate(in)
+		Markers:   known,
+		Generated: load.Generated,
+	}, roots, regular.ReadFile)
 	if err := errors.Join(err, load.Problems(a.options.Dir, roots)); err != nil {
 		return nil, err
 	}
@@ -356,46 +353,29 @@ func absolute(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-type input struct {
-	genall.GenerationContext
-	// marked are the packages for generators that read only markers.
-	marked []*loader.Package
-	// markers are all known markers.
-	markers *ourmarkers.Registry
-	// read reads the files that options name.
-	read func(name string) ([]byte, error)
-	// generated returns the files that build tags exclude.
-	generated func(*loader.Package) []*ast.File
-}
-
-// generate runs all generators, even after one has failed.
-func (a *attempt) generate(in input) (*Result, error) {
-	dir := a.options.Dir
-	result := newResult(dir)
-	declaration, err := postprocess.Load(a.options.Postprocess, a.reader(in))
+// generate runs all generators, even after one has failed. Generators that read only markers get the packages in
+// marked. read reads the files that options name.
+func (a *attempt) generate(in generator.Input, marked []*loader.Package,
+	read func(name string) ([]byte, error)) (*Result, error) {
+	files := disk{a.options.Dir, read}
+	result := newResult(files.dir)
+	declaration, err := postprocess.Load(a.options.Postprocess, files.readFile)
 	if err != nil {
 		return nil, err
 	}
 	crds := verdict.Checker{Later: declaration != nil}
+	in.Dir, in.InputRule, in.LeftOut, in.Check = files.dir, files, in.Generated, crds.Check
+	in.Warn = func(warning *diagnostic.Error) { a.generatorsWarn = append(a.generatorsWarn, warning) }
+	in.Defines = func(schema.GroupVersionKind) {}
 	var errs []error
 	for _, g := range a.command.generators {
-		out := &artifact.Sink{Dir: dir, Rule: g.rule, Stdout: &result.stdout}
-		ctx := in.GenerationContext
-		ctx.InputRule, ctx.OutputRule = disk{dir, in.read}, out
+		out := &artifact.Sink{Dir: files.dir, Rule: g.rule, Stdout: &result.stdout}
+		own := in
+		own.OutputRule, own.Write = out, out.Write
 		if g.Emits == nil {
-			ctx.Roots = in.marked
+			own.Roots = marked
 		}
-		errs = append(errs, g.Generate(generator.Input{
-			GenerationContext: ctx,
-			Dir:               dir,
-			Markers:           in.markers,
-			Generated:         in.generated,
-			LeftOut:           in.generated,
-			Warn:              func(warning *diagnostic.Error) { a.generatorsWarn = append(a.generatorsWarn, warning) },
-			Check:             crds.Check,
-			Defines:           func(schema.GroupVersionKind) {},
-			Write:             out.Write,
-		}, g.options))
+		errs = append(errs, g.Generate(own, g.options))
 		for _, f := range out.Files() {
 			result.files[f.Path] = f.Content
 		}
@@ -404,7 +384,7 @@ func (a *attempt) generate(in input) (*Result, error) {
 		return result, err
 	}
 	if declaration != nil {
-		if err := a.postprocess(declaration, in, result); err != nil {
+		if err := a.postprocess(declaration, files, result); err != nil {
 			return result, err
 		}
 	}
@@ -413,20 +393,15 @@ func (a *attempt) generate(in input) (*Result, error) {
 	return result, nil
 }
 
-// reader reads files whose names are relative to the directory of the run.
-func (a *attempt) reader(in input) func(name string) ([]byte, error) {
-	return func(name string) ([]byte, error) { return in.read(absolute(a.options.Dir, name)) }
-}
-
 // postprocess applies the declaration of the project to the manifests.
-func (a *attempt) postprocess(declaration *postprocess.Declaration, in input, result *Result) error {
+func (a *attempt) postprocess(declaration *postprocess.Declaration, files disk, result *Result) error {
 	var ran []string
 	for _, g := range a.command.generators {
 		ran = append(ran, g.Name)
 	}
-	files, err := declaration.Apply(postprocess.Input{Files: result.generated(), Ran: ran, Read: a.reader(in)})
+	changed, err := declaration.Apply(postprocess.Input{Files: result.generated(), Ran: ran, Read: files.readFile})
 	if err == nil {
-		result.replace(files)
+		result.replace(changed)
 	}
 	return err
 }
@@ -437,13 +412,15 @@ type disk struct {
 	read func(name string) ([]byte, error)
 }
 
+func (d disk) readFile(name string) ([]byte, error) { return d.read(absolute(d.dir, name)) }
+
 // OpenForRead opens a file. Errors contain the name that the user wrote. The null device is empty: Makefiles use it to
 // generate without a header.
 func (d disk) OpenForRead(name string) (io.ReadCloser, error) {
 	if name == os.DevNull {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
-	content, err := d.read(absolute(d.dir, name))
+	content, err := d.readFile(name)
 	if err != nil {
 		return nil, artifact.ReadError(name, err)
 	}

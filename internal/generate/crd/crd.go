@@ -38,10 +38,6 @@ var Generator = generator.Generator{
 	Generate: func(in generator.Input, options genall.Generator) error {
 		return write(in, options.(crd.Generator))
 	},
-	SetHeader: func(options any, file, year string) {
-		o := options.(*crd.Generator)
-		o.HeaderFile, o.Year = file, year
-	},
 	Flags: func(options any) []generator.Flag {
 		o := options.(*crd.Generator)
 		return []generator.Flag{

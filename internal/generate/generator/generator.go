@@ -47,8 +47,6 @@ type Generator struct {
 	// Generate generates the files. It may leave errors in the packages, for load.Program.Problems.
 	Generate func(in Input, options genall.Generator) error
 
-	// SetHeader sets the header of files in a pointer to options.
-	SetHeader func(options any, file, year string)
 	// Flags returns the flags of kctrl generate or kctrl manifests for a pointer to options. Nil means none.
 	Flags func(options any) []Flag
 	// Dir is the flag for the output directory in a project. Its Default is the usual directory. The zero value means
@@ -122,11 +120,13 @@ func (s Settings) Value() genall.Generator {
 	return reflect.ValueOf(s.Options).Elem().Interface().(genall.Generator)
 }
 
-// WithHeader returns the options with a header of files.
-func (g Generator) WithHeader(options genall.Generator, header artifact.Header) genall.Generator {
+// WithHeader returns the options with a header of files, in the fields in which controller-tools has it.
+func WithHeader(options genall.Generator, header artifact.Header) genall.Generator {
 	s := Generator{Options: options}.Settings()
-	if g.SetHeader != nil {
-		g.SetHeader(s.Options, header.Path(), header.Year)
+	for name, value := range map[string]string{"HeaderFile": header.Path(), "Year": header.Year} {
+		if field := reflect.ValueOf(s.Options).Elem().FieldByName(name); field.IsValid() {
+			field.SetString(value)
+		}
 	}
 	return s.Value()
 }

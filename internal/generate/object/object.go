@@ -39,10 +39,6 @@ var Generator = generator.Generator{
 	Generate: func(in generator.Input, options genall.Generator) error {
 		return write(in.GenerationContext, options.(deepcopy.Generator), in.Generated)
 	},
-	SetHeader: func(options any, file, year string) {
-		o := options.(*deepcopy.Generator)
-		o.HeaderFile, o.Year = file, year
-	},
 }
 
 // write opens a file of ctx for each of its roots with a marker for deep copies.

@@ -40,10 +40,6 @@ var Generator = generator.Generator{
 		}
 		return o.Generate(&in.GenerationContext)
 	},
-	SetHeader: func(options any, file, year string) {
-		o := options.(*rbac.Generator)
-		o.HeaderFile, o.Year = file, year
-	},
 	Flags: func(options any) []generator.Flag {
 		o := options.(*rbac.Generator)
 		return []generator.Flag{

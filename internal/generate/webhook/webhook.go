@@ -33,10 +33,6 @@ var Generator = generator.Generator{
 		}
 		return cmp.Or(check(in.Markers, in.Dir, in.Roots), err)
 	},
-	SetHeader: func(options any, file, year string) {
-		o := options.(*webhook.Generator)
-		o.HeaderFile, o.Year = file, year
-	},
 	Dir: generator.Flag{Name: "output-webhook-dir", Default: "config/webhook",
 		Usage: "`directory` of webhook configurations"},
 	Kustomization: "config/webhook",
