@@ -3,14 +3,12 @@ package source
 import (
 	"cmp"
 	"crypto/sha256"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
@@ -208,61 +206,23 @@ func (in Inputs) Unchanged(environment *resolve.Environment,
 
 // unchanged asks all questions again, concurrently.
 func (in Inputs) unchanged(t *Tree) bool {
-	return every(in, 1, func() func(Input) bool {
-		r := rereader{tree: t}
-		return func(in Input) bool { return r.answer(in) == in.Answer }
-	})
+	return every(in, 1, func(in Input) bool { return t.answerAgain(in) == in.Answer })
 }
 
-// rereader reads files one at a time into the same buffer.
-type rereader struct {
-	tree   *Tree
-	buffer []byte
-}
-
-// answer answers a question again. For the content of a Go file, it also keeps the verdict, which other questions need.
-func (r *rereader) answer(in Input) Answer {
-	_, planned := r.tree.overlay[in.Name]
+// answerAgain answers a question again. For the content of a Go file, it also keeps the verdict, which other questions
+// need.
+func (t *Tree) answerAgain(in Input) Answer {
+	_, planned := t.overlay[in.Name]
 	if in.Question != AskContent || planned {
-		return r.tree.answer(in.Question, in.Name)
+		return t.answer(in.Question, in.Name)
 	}
-	r.tree.stamp(in.Name)
-	content, err := r.read(in.Name)
-	if err != nil {
-		return Answer{}
+	content, err := t.content(in.Name)
+	if dir, name := filepath.Split(in.Name); err == nil && strings.HasSuffix(name, ".go") {
+		belongs, err := t.matcher.MatchContent(filepath.Clean(dir), name, content)
+		t.seen.Store(in.Name, verdict{belongs: belongs || err != nil, usesC: importsCgo(content)})
 	}
-	if dir, name := filepath.Split(in.Name); strings.HasSuffix(name, ".go") {
-		belongs, err := r.tree.matcher.MatchContent(filepath.Clean(dir), name, content)
-		r.tree.seen.Store(in.Name, verdict{belongs: belongs || err != nil, usesC: importsCgo(content)})
-	}
-	return sha256.Sum256(content)
+	return answerContent(content, err)
 }
-
-// read returns the content of a file, which is valid until the next call.
-func (r *rereader) read(name string) ([]byte, error) {
-	file, err := regular.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	r.buffer = r.buffer[:0]
-	for {
-		if len(r.buffer) == cap(r.buffer) {
-			r.buffer = append(r.buffer, make([]byte, max(cap(r.buffer), firstBuffer))...)[:len(r.buffer)]
-		}
-		n, err := file.Read(r.buffer[len(r.buffer):cap(r.buffer)])
-		r.buffer = r.buffer[:len(r.buffer)+n]
-		if err == io.EOF {
-			return r.buffer, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-// firstBuffer is the initial size of the buffer, larger than nearly every source file.
-const firstBuffer = 64 << 10
 
 // verdict is the cached result for a Go file: whether it belongs to the package in its directory, and whether it uses
 // cgo.

@@ -50,19 +50,17 @@ const racyTime = 2 * time.Second
 
 // Hold reports whether all stamps still hold.
 func (s Stamps) Hold() bool {
-	return every(s, stampsAtOnce, func() func(Stamp) bool { return Stamp.holds })
+	return every(s, stampsAtOnce, Stamp.holds)
 }
 
 // stampsAtOnce is the number of stamps that a goroutine of Hold takes at a time.
 const stampsAtOnce = 64
 
-// every reports whether all items pass a check. Up to four goroutines take a batch of items at a time. newCheck returns
-// the check of one goroutine.
-func every[T any](items []T, batch int, newCheck func() func(T) bool) bool {
+// every reports whether all items pass a check. Up to four goroutines take a batch of items at a time.
+func every[T any](items []T, batch int, check func(T) bool) bool {
 	var next atomic.Int64
 	var failed atomic.Bool
 	run := func() {
-		check := newCheck()
 		for !failed.Load() {
 			first := int(next.Add(int64(batch))) - batch
 			if first >= len(items) {
