@@ -296,11 +296,8 @@ func (g *generation) checkKinds(proj *project.Project) error {
 		at.Filename = project.File
 		kind := schema.GroupVersionKind{Group: r.APIGroup(), Version: r.Version, Kind: r.Kind}
 		if r.API && !g.kinds[kind] {
-			errs = append(errs, &diagnostic.Error{
-				Pos:     at,
-				Message: fmt.Sprintf("lists %s, but no Go type is that kind", r),
-				Hint:    fmt.Sprintf("bring back the type %s with its markers, or remove the kind from %s", r.Kind, project.File),
-			})
+			errs = append(errs, diagnostic.At(at, fmt.Sprintf("lists %s, but no Go type is that kind", r),
+				fmt.Sprintf("bring back the type %s with its markers, or remove the kind from %s", r.Kind, project.File)))
 		}
 	}
 	return errors.Join(errs...)

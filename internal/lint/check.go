@@ -7,6 +7,7 @@
 package lint
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"maps"
@@ -76,7 +77,7 @@ func (c *checker) failures(kept []error) error {
 			c.config.Warn(f)
 		}
 	}
-	return joinOnce(errs)
+	return Once(errors.Join(errs...))
 }
 
 func (c *checker) reaches(at markers.Marker) bool { return at.Owner == nil || c.emitted[at.Owner] }

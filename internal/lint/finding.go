@@ -58,21 +58,9 @@ func problem(code, message, hint string) diagnostic.Error {
 	return diagnostic.Error{Code: code, Message: message, Hint: hint}
 }
 
-func joinOnce(errs []error) error {
-	seen := map[error]bool{}
-	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
-		known := seen[err]
-		seen[err] = true
-		return known
-	})...)
-}
-
 func sortFindings(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(a.Pos.Filename, b.Pos.Filename), cmp.Compare(a.Pos.Offset, b.Pos.Offset),
-			cmp.Compare(a.Message, b.Message),
-		)
+		return cmp.Or(diagnostic.ComparePosition(a.Pos, b.Pos), cmp.Compare(a.Message, b.Message))
 	})
 }
 

@@ -269,12 +269,10 @@ func severalPackages(root string, fset *token.FileSet, syntax []*ast.File) []err
 		if file.Name.Name == usual.Name.Name {
 			continue
 		}
-		errs = append(errs, &diagnostic.Error{
-			Pos: diagnostic.Relative(root, fset.Position(file.Name.Pos())),
-			Message: fmt.Sprintf("package %s, and %s in the same directory is package %s", file.Name.Name,
+		errs = append(errs, diagnostic.At(diagnostic.Relative(root, fset.Position(file.Name.Pos())),
+			fmt.Sprintf("package %s, and %s in the same directory is package %s", file.Name.Name,
 				filepath.Base(fset.Position(usual.Pos()).Filename), usual.Name.Name),
-			Hint: "give both the same package, or move one of them to its own directory",
-		})
+			"give both the same package, or move one of them to its own directory"))
 	}
 	return errs
 }

@@ -148,10 +148,7 @@ func withoutRuntime(roots []*loader.Package) (others, runtime []*loader.Package)
 }
 
 func compareProblems(a, b diagnostic.Error) int {
-	return cmp.Or(
-		cmp.Compare(a.Pos.Filename, b.Pos.Filename), cmp.Compare(a.Pos.Line, b.Pos.Line),
-		cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Message, b.Message),
-	)
+	return cmp.Or(diagnostic.ComparePosition(a.Pos, b.Pos), cmp.Compare(a.Message, b.Message))
 }
 
 // lineOf returns the file and the line of an error. Errors at one line have the same cause.

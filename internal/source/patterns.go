@@ -433,11 +433,8 @@ func (r *resolver) moduleOf(dir string) (Module, error) {
 	}
 	mod := Module{Dir: dir, Path: modfile.ModulePath(content)}
 	if mod.Path == "" {
-		return Module{}, &diagnostic.Error{
-			Pos:     diagnostic.InProject(r.dir, name),
-			Message: "no module line",
-			Hint:    "begin the file with: module example.com/name",
-		}
+		return Module{}, diagnostic.At(diagnostic.InProject(r.dir, name), "no module line",
+			"begin the file with: module example.com/name")
 	}
 	r.modules[dir] = mod
 	if file, err := modfile.ParseLax(name, content, nil); err == nil {
@@ -449,5 +446,5 @@ func (r *resolver) moduleOf(dir string) (Module, error) {
 }
 
 func patternError(pattern, message, hint string) *diagnostic.Error {
-	return &diagnostic.Error{Message: fmt.Sprintf("path %q: %s", pattern, message), Hint: hint, Class: diagnostic.ErrUsage}
+	return diagnostic.Usage(fmt.Sprintf("path %q: %s", pattern, message), hint)
 }

@@ -150,9 +150,6 @@ func ReadError(name string, err error) error {
 
 // OutputError returns the error for an output outside of the project.
 func OutputError(name, message string) error {
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("output %q %s", name, message),
-		Hint:    "name it relative to the project, such as config/crd/bases; kctrl gen writes anywhere",
-		Class:   diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(fmt.Sprintf("output %q %s", name, message),
+		"name it relative to the project, such as config/crd/bases; kctrl gen writes anywhere")
 }

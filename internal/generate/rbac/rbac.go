@@ -52,11 +52,8 @@ var Generator = generator.Generator{
 	Check: func(options genall.Generator) error {
 		role := options.(rbac.Generator).RoleName
 		if problems := content.IsPathSegmentName(role); len(problems) > 0 {
-			return &diagnostic.Error{
-				Message: fmt.Sprintf("role name %q: API servers refuse it: it %s", role, problems[0]),
-				Hint:    "write --role-name=" + roleName,
-				Class:   diagnostic.ErrUsage,
-			}
+			return diagnostic.Usage(fmt.Sprintf("role name %q: API servers refuse it: it %s", role, problems[0]),
+				"write --role-name="+roleName)
 		}
 		name := options.(rbac.Generator).FileName
 		if name != "" && (path.Base(name) != name || !fs.ValidPath(name)) {

@@ -35,11 +35,8 @@ func parse(m manifest) (*definition, error) {
 		return nil, nil
 	}
 	if supported := apiextensionsv1.SchemeGroupVersion.String(); meta.APIVersion != supported {
-		return nil, &diagnostic.Error{
-			Pos:     token.Position{Filename: m.path},
-			Message: fmt.Sprintf("apiVersion %s is not supported", meta.APIVersion),
-			Hint:    "convert the definition to " + supported,
-		}
+		return nil, diagnostic.In(m.path, fmt.Sprintf("apiVersion %s is not supported", meta.APIVersion),
+			"convert the definition to "+supported)
 	}
 	var content struct {
 		Spec struct {
@@ -95,20 +92,14 @@ func (d *definition) errorAt(node *yaml.Node, message string) error {
 	if node != nil {
 		pos.Line, pos.Column = node.Line, node.Column
 	}
-	return &diagnostic.Error{
-		Pos:     pos,
-		Message: message,
-		Hint:    "write versions as a list of mappings, each with a name",
-	}
+	return diagnostic.At(pos, message, "write versions as a list of mappings, each with a name")
 }
 
 // untyped returns an error about a version whose package does not declare the kind.
 func (d *definition) untyped(version, importPath string) error {
-	err := &diagnostic.Error{
-		Pos:     token.Position{Filename: d.path},
-		Message: fmt.Sprintf("version %s has no Go type: package %s does not declare %s", version, importPath, d.kind.Kind),
-		Hint:    "take the version out of the file, or declare the type",
-	}
+	err := diagnostic.In(d.path,
+		fmt.Sprintf("version %s has no Go type: package %s does not declare %s", version, importPath, d.kind.Kind),
+		"take the version out of the file, or declare the type")
 	versions := yamlnode.Value(d.node.Content[0], "spec", "versions")
 	for i := 0; versions != nil && i < len(versions.Content); i++ {
 		if name := yamlnode.Value(versions.Content[i], "name"); name != nil && name.Value == version {
