@@ -101,7 +101,7 @@ func write(in generator.Input, options crd.Generator) error {
 	references := NewReferences(parser, in.Strict)
 	source := &locator{in: in, parser: parser, read: map[*loader.Package][]markers.Marker{}}
 	names := &namesCheck{dir: in.Dir}
-	out := &printer{ctx: ctx, header: header, options: options}
+	out := &printer{ctx: ctx, header: header, options: options, slots: make(chan struct{}, 4)}
 	for _, kind := range kinds {
 		if isInstance(kind.Kind) {
 			continue
@@ -162,10 +162,6 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 		}
 		definition.Annotations[versionAnnotation] = version
 	}
-	transforms := []func(map[string]any) error{removeStatus, genall.TransformRemoveCreationTimestamp}
-	if options.DeprecatedV1beta1CompatibilityPreserveUnknownFields != nil {
-		transforms = append(transforms, preserveUnknownFields(*options.DeprecatedV1beta1CompatibilityPreserveUnknownFields))
-	}
 	versions := options.CRDVersions
 	if len(versions) == 0 {
 		versions = []string{apiextensionsv1.SchemeGroupVersion.Version}
@@ -176,7 +172,7 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 		if i > 0 {
 			name += "." + version
 		}
-		text, err := marshalDefinition(definition, version, transforms)
+		text, err := marshalDefinition(definition, version, options)
 		if err != nil {
 			return nil, err
 		}
@@ -184,19 +180,4 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 		documents = append(documents, artifact.File{Path: name + ".yaml", Content: content})
 	}
 	return documents, nil
-}
-
-// removeStatus removes the fields that only the API server writes.
-func removeStatus(object map[string]any) error {
-	delete(object, "status")
-	return nil
-}
-
-func preserveUnknownFields(value bool) func(map[string]any) error {
-	return func(object map[string]any) error {
-		if spec, ok := object["spec"].(map[string]any); ok {
-			spec["preserveUnknownFields"] = value
-		}
-		return nil
-	}
 }

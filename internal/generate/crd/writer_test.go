@@ -11,15 +11,12 @@ import (
 	"go.yaml.in/yaml/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-tools/pkg/crd"
-	"sigs.k8s.io/controller-tools/pkg/genall"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-var transforms = []func(map[string]any) error{removeStatus, genall.TransformRemoveCreationTimestamp}
-
 // byTheLibrary returns the output of printDefinition without the writer.
 func byTheLibrary(definition apiextensionsv1.CustomResourceDefinition) (string, error) {
-	fields, err := fieldsOf(*definition.DeepCopy(), "v1", transforms)
+	fields, err := fieldsOf(*definition.DeepCopy(), "v1", crd.Generator{})
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +52,7 @@ func compareWithLibrary(t *testing.T, schemas ...apiextensionsv1.JSONSchemaProps
 	if got := string(documents[0].Content); got != want {
 		t.Fatalf("%s", cmp.Diff(want, got))
 	}
-	_, written, _ := writeDefinition(*copied, "v1", transforms)
+	_, written, _ := writeDefinition(*copied, "v1", crd.Generator{})
 	return written
 }
 

@@ -1,10 +1,10 @@
 package crd
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,16 +17,16 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 )
 
-// printer writes definitions in their order. It formats some of them while the parser reads the next kind, because
-// formatting takes longer than all other steps. Only one goroutine may use it, and that goroutine calls wait at the
-// end.
+// printer formats definitions concurrently, because that takes longer than all other steps. Only one goroutine may use
+// it, and that goroutine calls wait at the end.
 type printer struct {
 	ctx     genall.GenerationContext
 	header  string
 	options crd.Generator
-	// printing are the definitions that are being formatted, in order: at most printsAtOnce of them.
-	printing []<-chan printed
-	err      error // the first one
+	// slots limits the number of definitions that are formatted at once.
+	slots   chan struct{}
+	running sync.WaitGroup
+	printed []*printed
 }
 
 type printed struct {
@@ -34,39 +34,31 @@ type printed struct {
 	err       error
 }
 
-const printsAtOnce = 4
-
 // print starts to format a definition. The caller must not change the definition afterwards.
 func (p *printer) print(definition apiextensionsv1.CustomResourceDefinition) {
-	if len(p.printing) == printsAtOnce {
-		p.write()
-	}
-	done := make(chan printed, 1)
-	p.printing = append(p.printing, done)
-	go func() {
-		documents, err := printDefinition(definition, p.header, p.options)
-		done <- printed{documents, err}
-	}()
+	of := &printed{}
+	p.printed = append(p.printed, of)
+	p.slots <- struct{}{}
+	p.running.Go(func() {
+		of.documents, of.err = printDefinition(definition, p.header, p.options)
+		<-p.slots
+	})
 }
 
-// wait writes all remaining definitions. After an error, it writes nothing.
+// wait writes all definitions in their order, up to the first error.
 func (p *printer) wait() error {
-	for len(p.printing) > 0 {
-		p.write()
-	}
-	return p.err
-}
-
-// write writes the first definition that is being formatted.
-func (p *printer) write() {
-	first := <-p.printing[0]
-	p.printing = p.printing[1:]
-	p.err = cmp.Or(p.err, first.err)
-	for _, f := range first.documents {
-		if p.err == nil {
-			p.err = p.writeFile(f)
+	p.running.Wait()
+	for _, of := range p.printed {
+		if of.err != nil {
+			return of.err
+		}
+		for _, f := range of.documents {
+			if err := p.writeFile(f); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 func (p *printer) writeFile(f artifact.File) error {
@@ -80,12 +72,12 @@ func (p *printer) writeFile(f artifact.File) error {
 
 // marshalDefinition returns the YAML of a definition in a version of CustomResourceDefinition.
 func marshalDefinition(definition apiextensionsv1.CustomResourceDefinition, version string,
-	transforms []func(map[string]any) error) ([]byte, error) {
-	text, written, err := writeDefinition(definition, version, transforms)
+	options crd.Generator) ([]byte, error) {
+	text, written, err := writeDefinition(definition, version, options)
 	if err != nil || written {
 		return text, err
 	}
-	fields, err := fieldsOf(definition, version, transforms)
+	fields, err := fieldsOf(definition, version, options)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +87,7 @@ func marshalDefinition(definition apiextensionsv1.CustomResourceDefinition, vers
 // writeDefinition is like marshalDefinition without the library. It reports false if the library has to write the
 // definition. The schemas, which are most of a definition, are not converted, because that does not change them.
 func writeDefinition(definition apiextensionsv1.CustomResourceDefinition, version string,
-	transforms []func(map[string]any) error) (text []byte, written bool, err error) {
+	options crd.Generator) (text []byte, written bool, err error) {
 	all := definition.Spec.Versions
 	definition.Spec.Versions = slices.Clone(all)
 	for i := range all {
@@ -104,7 +96,7 @@ func writeDefinition(definition apiextensionsv1.CustomResourceDefinition, versio
 		}
 		definition.Spec.Versions[i].Schema = &apiextensionsv1.CustomResourceValidation{}
 	}
-	fields, err := fieldsOf(definition, version, transforms)
+	fields, err := fieldsOf(definition, version, options)
 	if err != nil {
 		return nil, false, err
 	}
@@ -118,7 +110,7 @@ func writeDefinition(definition apiextensionsv1.CustomResourceDefinition, versio
 // fieldsOf returns the fields of a definition in a version of CustomResourceDefinition. The conversion through the
 // internal version sets the API server's defaults.
 func fieldsOf(definition apiextensionsv1.CustomResourceDefinition, version string,
-	transforms []func(map[string]any) error) (map[string]any, error) {
+	options crd.Generator) (map[string]any, error) {
 	converted, err := crd.AsVersion(definition, schema.GroupVersion{Group: apiextensionsv1.GroupName, Version: version})
 	if err != nil {
 		return nil, &diagnostic.Error{
@@ -136,10 +128,9 @@ func fieldsOf(definition apiextensionsv1.CustomResourceDefinition, version strin
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, err
 	}
-	for _, transform := range transforms {
-		if err := transform(fields); err != nil {
-			return nil, err
-		}
+	delete(fields, "status") // only the API server writes it
+	if value := options.DeprecatedV1beta1CompatibilityPreserveUnknownFields; value != nil {
+		fields["spec"].(map[string]any)["preserveUnknownFields"] = *value
 	}
-	return fields, nil
+	return fields, genall.TransformRemoveCreationTimestamp(fields)
 }
