@@ -1,8 +1,8 @@
 // Package incremental caches the output of generators, so that they run only if their inputs change.
 //
 // A [Store] is a directory with one file for each [Key], which identifies a set of generators and a directory. An
-// [Entry] has the inputs of a run, as queries of the disk with their results, and the output. The caller repeats the
-// queries, with markers.Inputs.Unchanged, and uses the entry if all results are the same.
+// [Entry] has the inputs of a run, as queries of the disk with their results, and the output. [Store.Current] repeats
+// the queries, and returns the entry if all results are the same.
 //
 // # Guarantees
 //

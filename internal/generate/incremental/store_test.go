@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // large returns an entry whose write takes a while.
 func large() *Entry {
-	return &Entry{Files: []artifact.File{{Path: "config/large.yaml", Generator: "generate/crd", Content: bytes.Repeat([]byte("large"), 1<<20)}}}
+	return &Entry{Files: []artifact.File{{Path: "config/large.yaml", Content: bytes.Repeat([]byte("large"), 1<<20)}}}
 }
 
 func TestGetReturnsWhatWasPut(t *testing.T) {
@@ -45,7 +45,10 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 			{Question: source.AskContent, Name: "/p/api/v1/types.go", Answer: source.Answer{1, 2, 3}},
 			{Question: source.AskPackages, Name: "/p"},
 		},
-		Files: []artifact.File{{Path: "config/rbac/role.yaml", Generator: "generate/rbac", Content: []byte("---\n")}, {Path: "empty", Generator: "", Content: []byte{}}},
+		Files: []artifact.File{
+			{Path: "config/rbac/role.yaml", Generator: "generate/rbac", Content: []byte("---\n")},
+			{Path: "empty"},
+		},
 		Kinds: []schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "K"}},
 		Warnings: []lint.Finding{{
 			Error: &diagnostic.Error{Message: "unknown marker", Hint: "write +x", Code: lint.CodeUnknown},
