@@ -39,11 +39,16 @@ func analyze(ctx context.Context, cfg Config) (*Result, error) {
 	a := &analysis{
 		flow: newFlow(r), kinds: newKinds(p), ignored: p.ignores(), watched: map[Resource]bool{}, known: map[string]bool{},
 	}
-	for _, in := range r.order {
+	for in, instr := range r.instructions() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		a.function(in)
+		switch instr := instr.(type) {
+		case ssa.CallInstruction:
+			a.visit(in, instr)
+		case *ssa.Store:
+			a.store(in, instr)
+		}
 	}
 	a.libraryReviews(mains)
 	a.settle()
@@ -100,20 +105,6 @@ type site struct {
 	pkg    string        // import path of the target
 	recv   string        // name of the target's receiver type, or ""
 	client ssa.Value     // client that is an argument of the call; nil means the receiver
-}
-
-// function visits all calls and stores of a reached function.
-func (a *analysis) function(in *reached) {
-	for _, block := range in.fn.Blocks {
-		for _, instr := range block.Instrs {
-			if call, ok := instr.(ssa.CallInstruction); ok {
-				a.visit(in, call)
-			}
-			if store, ok := instr.(*ssa.Store); ok {
-				a.store(in, store)
-			}
-		}
-	}
 }
 
 func (a *analysis) visit(in *reached, instr ssa.CallInstruction) {
@@ -216,15 +207,17 @@ func (a *analysis) keep(access Access) {
 	}
 }
 
-// site returns the position and the chain of the call, and the reason in its //kctrl:ignore comment.
-func (s *site) site() Site {
-	pos := s.p.at(s.pos)
-	chain := s.chain(s.in)
+func (s *site) site() Site { return s.siteIn(s.in, s.p.at(s.pos), s.name) }
+
+// siteIn returns the site of a call at a position of a function, with its chain and the reason in its //kctrl:ignore
+// comment.
+func (a *analysis) siteIn(in *reached, pos token.Position, call string) Site {
+	chain := a.chain(in)
 	if len(chain) > 0 {
 		chain[len(chain)-1].Pos = pos
 	}
 	// A call in a library has the position of the project's call into the library.
-	return Site{Pos: s.project(pos, chain), Call: s.name, Chain: chain, Ignored: s.ignoredAt(chain)}
+	return Site{Pos: a.project(pos, chain), Call: call, Chain: chain, Ignored: a.ignoredAt(chain)}
 }
 
 // project returns the position of the last frame of the chain whose call is in the analyzed directory.
@@ -376,16 +369,14 @@ func (s *site) doubt(v ssa.Value) string {
 // sends reports whether a method of a wrapper calls the same method of a client with the object that it received.
 func (s *site) sends(fn *ssa.Function, object *ssa.Parameter) bool {
 	received := func(p place) bool { return p.v == object }
-	for _, block := range fn.Blocks {
-		for _, instr := range block.Instrs {
-			call, ok := instr.(ssa.CallInstruction)
-			if !ok || calledName(call.Common()) != fn.Name() {
-				continue
-			}
-			for _, arg := range call.Common().Args {
-				if from, _ := s.origins(place{arg, ""}, true, received); slices.ContainsFunc(from, received) {
-					return true
-				}
+	for instr := range instructionsOf(fn) {
+		call, ok := instr.(ssa.CallInstruction)
+		if !ok || calledName(call.Common()) != fn.Name() {
+			continue
+		}
+		for _, arg := range call.Common().Args {
+			if from, _ := s.origins(place{arg, ""}, true, received); slices.ContainsFunc(from, received) {
+				return true
 			}
 		}
 	}

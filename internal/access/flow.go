@@ -70,12 +70,8 @@ func newFlow(r *reach) *flow {
 		effectsOf: map[bool]*effects{true: newEffects(), false: newEffects()},
 		calls:     map[*ssa.CallCommon]*ssa.Call{}, passed: map[*ssa.Global][]ssa.CallInstruction{},
 	}
-	for _, in := range r.order {
-		for _, block := range in.fn.Blocks {
-			for _, instr := range block.Instrs {
-				f.note(instr)
-			}
-		}
+	for _, instr := range r.instructions() {
+		f.note(instr)
 	}
 	return f
 }

@@ -316,30 +316,18 @@ var reviews = []Access{
 // libraryReviews records the requests of a metrics server whose options a linked library may set, such as Cluster API's
 // flags.
 func (a *analysis) libraryReviews(mains []*packages.Package) {
-	seen := map[string]bool{}
-	var uses func(path string) bool
-	uses = func(path string) bool {
-		pkg := a.p.all[path]
-		if seen[path] || pkg == nil {
-			return false
-		}
-		seen[path] = true
-		known := isFramework(path) || pkg.Module != nil && pkg.Module.Main // store recognizes the option there
-		for imported := range pkg.Imports {
-			if imported == controllerRuntimePath+"/pkg/metrics/filters" && !known || uses(imported) {
-				return true
-			}
-		}
-		return false
+	found := false
+	a.p.visit(mains, func(pkg *packages.Package) bool {
+		known := isFramework(pkg.PkgPath) || isMain(pkg) // store recognizes the option there
+		found = found || !known && pkg.Imports[controllerRuntimePath+"/pkg/metrics/filters"] != nil
+		return !found
+	})
+	if !found {
+		return
 	}
-	for _, pkg := range mains {
-		if uses(pkg.PkgPath) {
-			for _, review := range reviews {
-				review.Verb, review.Reason, review.Optional = Create, reasonMetrics, true
-				a.keep(review)
-			}
-			return
-		}
+	for _, review := range reviews {
+		review.Verb, review.Reason, review.Optional = Create, reasonMetrics, true
+		a.keep(review)
 	}
 }
 

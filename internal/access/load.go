@@ -438,7 +438,7 @@ func (p *program) programs(ctx context.Context, named bool) ([]*packages.Package
 			continue
 		}
 		all = append(all, pkg)
-		if named || p.links(pkg, map[string]bool{}) && !p.isBeside(pkg) {
+		if named || p.links(pkg) && !p.isBeside(pkg) {
 			linking = append(linking, pkg)
 		}
 	}
@@ -473,46 +473,40 @@ func (p *program) isBeside(pkg *packages.Package) bool {
 
 // linked returns the import paths of the programs, and of the packages of the main module that they import.
 func (p *program) linked(mains []*packages.Package) []string {
-	seen := map[string]bool{}
-	var visit func(path string)
-	visit = func(path string) {
-		pkg := p.all[path]
-		if seen[path] || pkg == nil || pkg.Module == nil || !pkg.Module.Main {
-			return
+	var paths []string
+	p.visit(mains, func(pkg *packages.Package) bool {
+		if !isMain(pkg) {
+			return false
 		}
-		seen[path] = true
-		for imported := range pkg.Imports {
-			visit(imported)
-		}
-	}
+		paths = append(paths, pkg.PkgPath)
+		return true
+	})
+	slices.Sort(paths)
+	return paths
+}
+
+// isMain reports whether a package belongs to the main module.
+func isMain(pkg *packages.Package) bool { return pkg.Module != nil && pkg.Module.Main }
+
+// visit calls enter for each package that programs link. It does not follow the imports of a package for which enter
+// returns false.
+func (p *program) visit(mains []*packages.Package, enter func(*packages.Package) bool) {
+	var roots []*packages.Package
 	for _, pkg := range mains {
-		visit(pkg.PkgPath)
+		roots = append(roots, p.all[pkg.PkgPath])
 	}
-	return slices.Sorted(maps.Keys(seen))
+	packages.Visit(roots, enter, nil)
 }
 
 // links reports whether a program links a controller manager or client-go's informers.
-func (p *program) links(pkg *packages.Package, seen map[string]bool) bool {
-	if seen[pkg.PkgPath] {
-		return false
-	}
-	seen[pkg.PkgPath] = true
-	switch pkg.PkgPath {
-	case controllerRuntimePath, controllerRuntimePath + "/pkg/manager", runtimePath + "/manager",
-		clientGoPath + "/tools/cache":
-		return true
-	}
-	if isFramework(pkg.PkgPath) {
-		return false
-	}
-	graph := p.all[pkg.PkgPath]
-	if graph == nil {
-		return false
-	}
-	for _, imported := range graph.Imports {
-		if p.links(imported, seen) {
-			return true
+func (p *program) links(main *packages.Package) (found bool) {
+	p.visit([]*packages.Package{main}, func(pkg *packages.Package) bool {
+		switch pkg.PkgPath {
+		case controllerRuntimePath, controllerRuntimePath + "/pkg/manager", runtimePath + "/manager",
+			clientGoPath + "/tools/cache":
+			found = true
 		}
-	}
-	return false
+		return !found && !isFramework(pkg.PkgPath)
+	})
+	return found
 }

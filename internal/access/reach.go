@@ -4,6 +4,7 @@ import (
 	"context"
 	"go/token"
 	"go/types"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -69,7 +70,35 @@ func (r *reach) from(ctx context.Context, roots []*ssa.Function) {
 	for len(r.queue) > 0 && ctx.Err() == nil {
 		next := r.queue[0]
 		r.queue = r.queue[1:]
-		r.scan(next)
+		for instr := range instructionsOf(next.fn) {
+			r.instruction(next, instr)
+		}
+	}
+}
+
+// instructions yields the instructions of all reached functions, each with its function.
+func (r *reach) instructions() iter.Seq2[*reached, ssa.Instruction] {
+	return func(yield func(*reached, ssa.Instruction) bool) {
+		for _, in := range r.order {
+			for instr := range instructionsOf(in.fn) {
+				if !yield(in, instr) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// instructionsOf yields the instructions of a function.
+func instructionsOf(fn *ssa.Function) iter.Seq[ssa.Instruction] {
+	return func(yield func(ssa.Instruction) bool) {
+		for _, block := range fn.Blocks {
+			for _, instr := range block.Instrs {
+				if !yield(instr) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -134,15 +163,6 @@ func (r *reach) add(fn *ssa.Function, by *reached, from token.Pos) {
 	r.found[fn] = next
 	r.order = append(r.order, next)
 	r.queue = append(r.queue, next)
-}
-
-// scan visits the instructions of a function.
-func (r *reach) scan(in *reached) {
-	for _, block := range in.fn.Blocks {
-		for _, instr := range block.Instrs {
-			r.instruction(in, instr)
-		}
-	}
 }
 
 func (r *reach) instruction(in *reached, instr ssa.Instruction) {
@@ -423,13 +443,9 @@ func (p *program) aliased(v ssa.Value) *types.Func {
 
 // runsManager reports whether the program creates a manager, or runs client-go's informers.
 func (r *reach) runsManager() bool {
-	for _, in := range r.order {
-		for _, block := range in.fn.Blocks {
-			for _, instr := range block.Instrs {
-				if call, ok := instr.(ssa.CallInstruction); ok && r.p.isManager(call.Common()) {
-					return true
-				}
-			}
+	for _, instr := range r.instructions() {
+		if call, ok := instr.(ssa.CallInstruction); ok && r.p.isManager(call.Common()) {
+			return true
 		}
 	}
 	return false

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -22,39 +23,33 @@ func (a Access) WritesRoles() bool {
 	return a.Resource.Group == rolesGroup && slices.Contains([]string{Create, Update, Patch}, a.Verb)
 }
 
-// literals are the struct literals of one type: the values that the program stores in the fields of each struct.
-type literals struct {
-	structs []ssa.Value // pointers to them, in order
-	fields  map[ssa.Value]map[string][]ssa.Value
-	stores  map[ssa.Value]*ssa.Store // the first store
-	in      map[ssa.Value]*reached
+// literal is a struct literal: the values that the program stores in the fields of a struct.
+type literal struct {
+	fields map[string][]ssa.Value
+	pos    token.Position // of the first store
+	in     *reached
 }
 
-// literalsOf finds the literals of a struct type of package rbac/v1.
-func (f *flow) literalsOf(name string) literals {
-	all := literals{
-		fields: map[ssa.Value]map[string][]ssa.Value{}, stores: map[ssa.Value]*ssa.Store{}, in: map[ssa.Value]*reached{},
-	}
-	for _, in := range f.order {
-		for _, block := range in.fn.Blocks {
-			for _, instr := range block.Instrs {
-				store, ok := instr.(*ssa.Store)
-				if !ok {
-					continue
-				}
-				addr, ok := store.Addr.(*ssa.FieldAddr)
-				if !ok || !isOf(addr.X.Type(), name) {
-					continue
-				}
-				structure, _ := structOf(addr.X.Type())
-				if all.fields[addr.X] == nil {
-					all.structs = append(all.structs, addr.X)
-					all.fields[addr.X], all.stores[addr.X], all.in[addr.X] = map[string][]ssa.Value{}, store, in
-				}
-				field := structure.Field(addr.Field).Name()
-				all.fields[addr.X][field] = append(all.fields[addr.X][field], store.Val)
-			}
+// literalsOf finds the literals of a struct type of package rbac/v1, in order.
+func (f *flow) literalsOf(name string) (all []*literal) {
+	known := map[ssa.Value]*literal{} // by the pointer to the struct
+	for in, instr := range f.instructions() {
+		store, ok := instr.(*ssa.Store)
+		if !ok {
+			continue
 		}
+		addr, ok := store.Addr.(*ssa.FieldAddr)
+		if !ok || !isOf(addr.X.Type(), name) {
+			continue
+		}
+		of := known[addr.X]
+		if of == nil {
+			of = &literal{fields: map[string][]ssa.Value{}, pos: f.p.at(store.Pos()), in: in}
+			known[addr.X], all = of, append(all, of)
+		}
+		structure, _ := structOf(addr.X.Type())
+		field := structure.Field(addr.Field).Name()
+		of.fields[field] = append(of.fields[field], store.Val)
 	}
 	return all
 }
@@ -97,11 +92,11 @@ func (a *analysis) roles() (unknown string) {
 	rules := a.literalsOf("PolicyRule")
 	_, ofRoles := written["roles"]
 	_, ofClusterRoles := written["clusterroles"]
-	if len(rules.structs) == 0 && (ofRoles || ofClusterRoles) {
+	if len(rules) == 0 && (ofRoles || ofClusterRoles) {
 		return "the rules of the code's roles are not literals"
 	}
-	for _, rule := range rules.structs {
-		if why := a.grants(rules, rule); why != "" {
+	for _, rule := range rules {
+		if why := a.grants(rule); why != "" {
 			return why
 		}
 	}
@@ -115,33 +110,28 @@ func (a *analysis) roles() (unknown string) {
 func (a *analysis) unknownRules() string {
 	rule := a.p.structure("PolicyRule")
 	for _, kind := range []string{"Role", "ClusterRole"} {
-		roles := a.literalsOf(kind)
-		for _, role := range roles.structs {
-			if roles.fields[role]["AggregationRule"] != nil {
-				return "the role at " + a.p.at(roles.stores[role].Pos()).String() + " combines others"
+		for _, role := range a.literalsOf(kind) {
+			if role.fields["AggregationRule"] != nil {
+				return "the role at " + role.pos.String() + " combines others"
 			}
-			for _, value := range roles.fields[role]["Rules"] {
+			for _, value := range role.fields["Rules"] {
 				for _, name := range []string{"Verbs", "APIGroups", "Resources"} {
 					in := element + field(fieldIndex(rule, name)) + element
 					if _, complete := a.constants(place{value, in}, true); !complete {
-						return "the rules of the role at " + a.p.at(roles.stores[role].Pos()).String() + " are not constants"
+						return "the rules of the role at " + role.pos.String() + " are not constants"
 					}
 				}
 			}
 		}
 	}
-	for _, in := range a.order {
-		for _, block := range in.fn.Blocks {
-			for _, instr := range block.Instrs {
-				call, ok := instr.(ssa.CallInstruction)
-				switch {
-				case !ok:
-				case a.decodesRole(call.Common()):
-					return "the code decodes a role at " + a.p.at(instr.Pos()).String()
-				case appliesRole(call.Common()):
-					return "the code applies a role at " + a.p.at(instr.Pos()).String()
-				}
-			}
+	for _, instr := range a.instructions() {
+		call, ok := instr.(ssa.CallInstruction)
+		switch {
+		case !ok:
+		case a.decodesRole(call.Common()):
+			return "the code decodes a role at " + a.p.at(instr.Pos()).String()
+		case appliesRole(call.Common()):
+			return "the code applies a role at " + a.p.at(instr.Pos()).String()
 		}
 	}
 	return ""
@@ -177,35 +167,28 @@ func (a *analysis) decodesRole(call *ssa.CallCommon) bool {
 }
 
 // grants records the permissions of a rule in a role. It returns why they are not known, or "".
-func (a *analysis) grants(rules literals, rule ssa.Value) string {
+func (a *analysis) grants(rule *literal) string {
 	constant := func(name string) (all []string, complete bool) {
-		values := rules.fields[rule][name]
+		values := rule.fields[name]
 		if len(values) != 1 {
-			return nil, len(values) == 0 && (name == "ResourceNames" || rules.fields[rule]["NonResourceURLs"] != nil)
+			return nil, len(values) == 0 && (name == "ResourceNames" || rule.fields["NonResourceURLs"] != nil)
 		}
 		return a.literalStrings(values[0])
 	}
-	store := rules.stores[rule]
-	pos := a.p.at(store.Pos())
 	groups, known := constant("APIGroups")
 	resources, alsoKnown := constant("Resources")
 	verbs, verbsKnown := constant("Verbs")
 	if !known || !alsoKnown || !verbsKnown {
-		return "a rule at " + pos.String() + " is not constant"
+		return "a rule at " + rule.pos.String() + " is not constant"
 	}
 	if slices.Contains(slices.Concat(groups, resources, verbs), "*") {
-		return "a rule at " + pos.String() + ` grants "*"`
+		return "a rule at " + rule.pos.String() + ` grants "*"`
 	}
 	names, namesKnown := constant("ResourceNames")
 	if !namesKnown {
 		names = nil
 	}
-	in := rules.in[rule]
-	chain := a.chain(in)
-	if len(chain) > 0 {
-		chain[len(chain)-1].Pos = pos
-	}
-	site := Site{Pos: a.project(pos, chain), Call: "a role", Chain: chain, Ignored: a.ignoredAt(chain)}
+	site := a.siteIn(rule.in, rule.pos, "a role")
 	for _, group := range groups {
 		for _, resource := range resources {
 			for _, verb := range verbs {
@@ -261,25 +244,24 @@ func (a *analysis) unknownBindings(written map[string][]string) string {
 		return ""
 	}
 	refs := a.literalsOf("RoleRef")
-	if len(refs.structs) == 0 {
+	if len(refs) == 0 {
 		return "the roles of the code's bindings are not literals"
 	}
-	for _, ref := range refs.structs {
-		at := a.p.at(refs.stores[ref].Pos())
+	for _, ref := range refs {
 		kind, name := "", ""
-		for _, value := range refs.fields[ref]["Kind"] {
+		for _, value := range ref.fields["Kind"] {
 			kind = a.constant(place{value, ""})
 		}
-		for _, value := range refs.fields[ref]["Name"] {
+		for _, value := range ref.fields["Name"] {
 			name = a.constant(place{value, ""})
 		}
 		own := map[string]string{"Role": "roles", "ClusterRole": "clusterroles"}[kind]
 		switch {
 		case writes(own) && (name == "" || slices.Contains(written[own], name)):
 		case name != "":
-			return fmt.Sprintf("the code binds the %s %s at %s", kind, name, at)
+			return fmt.Sprintf("the code binds the %s %s at %s", kind, name, ref.pos)
 		default:
-			return fmt.Sprintf("the code binds an unknown role at %s", at)
+			return fmt.Sprintf("the code binds an unknown role at %s", ref.pos)
 		}
 	}
 	return ""

@@ -26,12 +26,8 @@ func (f *flow) newSettings() *settings {
 		gvks: map[ssa.Value][]ssa.Value{}, versions: map[ssa.Value][]ssa.Value{}, kinds: map[ssa.Value][]ssa.Value{},
 		content: map[ssa.Value][]ssa.Value{},
 	}
-	for _, in := range f.order {
-		for _, block := range in.fn.Blocks {
-			for _, instr := range block.Instrs {
-				f.noteSetting(s, instr)
-			}
-		}
+	for _, instr := range f.instructions() {
+		f.noteSetting(s, instr)
 	}
 	return s
 }

@@ -72,12 +72,8 @@ func (a *analysis) finishWebhooks(mains []*packages.Package) {
 		w.unknown(a.p.otherServers(mains))
 	}
 	texts := map[string]bool{}
-	for _, in := range a.order {
-		for _, block := range in.fn.Blocks {
-			for _, instr := range block.Instrs {
-				noteConstants(instr, texts)
-			}
-		}
+	for _, instr := range a.instructions() {
+		noteConstants(instr, texts)
 	}
 	w.Paths = slices.Sorted(maps.Keys(texts))
 }
@@ -117,22 +113,15 @@ func (p *program) otherServers(mains []*packages.Package) string {
 // unread returns the path of a package that a program links and for which is returns true, or "". It does not enter
 // libraries that the analysis recognizes.
 func (p *program) unread(main *packages.Package, is func(*packages.Package) bool) (found string) {
-	seen := map[string]bool{}
-	var visit func(path string)
-	visit = func(path string) {
-		pkg := p.all[path]
-		if seen[path] || pkg == nil || isFramework(path) || found != "" {
-			return
+	p.visit([]*packages.Package{main}, func(pkg *packages.Package) bool {
+		if found != "" || isFramework(pkg.PkgPath) {
+			return false
 		}
-		seen[path] = true
 		if is(pkg) {
-			found = path
+			found = pkg.PkgPath
 		}
-		for _, imported := range slices.Sorted(maps.Keys(pkg.Imports)) {
-			visit(pkg.Imports[imported].PkgPath)
-		}
-	}
-	visit(main.PkgPath)
+		return true
+	})
 	return found
 }
 
