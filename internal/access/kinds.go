@@ -3,7 +3,6 @@ package access
 import (
 	_ "embed"
 	"go/ast"
-	"go/constant"
 	"go/parser"
 	"go/token"
 	"go/types"
@@ -48,6 +47,7 @@ type apiPackage struct {
 	types map[string][]string // lines of the comments above each type
 	// constants are the string constants and variables that literals declare.
 	constants map[string]string
+	versions  *versions
 }
 
 func newKinds(p *program) *kinds {
@@ -210,14 +210,17 @@ func (k *kinds) declarations(importPath string) *apiPackage {
 	if pkg == nil {
 		return nil
 	}
-	api := &apiPackage{types: map[string][]string{}, constants: map[string]string{}}
+	api := &apiPackage{types: map[string][]string{}, constants: map[string]string{}, versions: newVersions(k, pkg)}
 	k.packages[importPath] = api
 	files := parsed(pkg)
 	for _, file := range files {
 		api.read(file)
 	}
-	if group, found := k.groupVersion(pkg, files); found { // the scheme uses it, even if a marker +groupName differs
-		api.group, api.known = group, true
+	for _, file := range files {
+		api.versions.read(file)
+	}
+	if api.versions.rank > 0 { // the scheme uses this group, even if a marker +groupName differs
+		api.group, api.known = api.versions.group, true
 	}
 	if c, ok := api.constants["GroupName"]; ok && !api.known {
 		api.group, api.known = c, true
@@ -294,59 +297,12 @@ func markersBetween(file *ast.File, from, to token.Pos) (lines []string) {
 	return lines
 }
 
-// groupVersion returns the group of a schema.GroupVersion among the variables of a package: SchemeGroupVersion or
-// GroupVersion, or else the first one. A package can have others, such as OpenShift's legacy group.
-func (k *kinds) groupVersion(pkg *packages.Package, files []*ast.File) (group string, found bool) {
-	best := 0
-	names := map[ast.Expr]string{} // of the variables that literals initialize
-	for _, file := range files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.ValueSpec:
-				for i := range min(len(n.Names), len(n.Values)) {
-					names[n.Values[i]] = n.Names[i].Name
-				}
-			case *ast.CompositeLit:
-				rank := 1 + max(0, slices.Index([]string{"", "GroupVersion", "SchemeGroupVersion"}, names[n]))
-				if named, ok := k.literalGroup(pkg, file, n); ok && rank > best {
-					group, found, best = named, true, rank
-				}
-			}
-			return true
-		})
-	}
-	return group, found
-}
-
-// literalGroup returns the group of a literal of type schema.GroupVersion.
-func (k *kinds) literalGroup(pkg *packages.Package, file *ast.File, literal *ast.CompositeLit) (string, bool) {
-	selector, ok := literal.Type.(*ast.SelectorExpr)
-	if !ok || selector.Sel.Name != "GroupVersion" {
-		return "", false
-	}
-	for i, element := range literal.Elts {
-		value := element
-		if pair, isPair := element.(*ast.KeyValueExpr); isPair {
-			if key, isIdent := pair.Key.(*ast.Ident); !isIdent || key.Name != "Group" {
-				continue
-			}
-			value = pair.Value
-		} else if i > 0 {
-			continue
-		}
-		if group, found := k.constantOf(pkg, file, value); found {
-			return group, true
-		}
-	}
-	return "", false
-}
-
 // constantOf returns the value of a constant expression, which is a literal or the name of a constant.
 func (k *kinds) constantOf(pkg *packages.Package, file *ast.File, e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
-		value := constant.MakeFromLiteral(e.Value, e.Kind, 0)
-		return constant.StringVal(value), value.Kind() == constant.String
+		value, err := strconv.Unquote(e.Value)
+		return value, err == nil && e.Kind == token.STRING
 	case *ast.Ident:
 		return k.constantString(pkg.PkgPath, e.Name)
 	case *ast.SelectorExpr:

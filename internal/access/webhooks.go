@@ -381,19 +381,16 @@ func precedes(a, b *ssa.Call) bool {
 // the literals of type schema.GroupVersion in the package. namesakes reports whether all kinds have the names of their
 // types.
 func (k *kinds) versionsOf(importPath string) (found []schema.GroupVersion, namesakes bool) {
-	pkg := k.p.all[importPath]
-	if pkg == nil {
+	api := k.declarations(importPath)
+	if api == nil {
 		return nil, false
 	}
-	v := &versions{kinds: k, pkg: pkg, certain: true, namesakes: true, named: map[string]bool{}}
-	for _, file := range parsed(pkg) {
-		v.read(file)
-	}
-	for _, value := range v.others {
+	v := api.versions
+	certain := v.certain && len(v.named) > 0 && !slices.ContainsFunc(v.others, func(value ast.Expr) bool {
 		name, ok := value.(*ast.Ident)
-		v.certain = v.certain && ok && v.named[name.Name]
-	}
-	if !v.certain || len(v.named) == 0 {
+		return !ok || !slices.Contains(slices.Collect(maps.Values(v.named)), name.Name)
+	})
+	if !certain {
 		return nil, v.namesakes
 	}
 	return v.found, v.namesakes
@@ -404,12 +401,21 @@ type versions struct {
 	kinds *kinds
 	pkg   *packages.Package
 	found []schema.GroupVersion
+	// group is the group of SchemeGroupVersion or GroupVersion, or else of the first literal, and rank orders these
+	// literals; 0 means none. A package can have others, such as OpenShift's legacy group.
+	group string
+	rank  int
 	// certain is false if a literal has no constant group or version. namesakes is false if a kind may have another name
 	// than its type.
 	certain, namesakes bool
-	// named are the package variables that literals initialize, and others the values of other variables with such names.
-	named  map[string]bool
+	// named are the names of the package variables that literals initialize, and others the values of other variables
+	// with such names.
+	named  map[ast.Expr]string
 	others []ast.Expr
+}
+
+func newVersions(k *kinds, pkg *packages.Package) *versions {
+	return &versions{kinds: k, pkg: pkg, certain: true, namesakes: true, named: map[ast.Expr]string{}}
 }
 
 func (v *versions) read(file *ast.File) {
@@ -418,7 +424,7 @@ func (v *versions) read(file *ast.File) {
 		case *ast.Ident:
 			v.namesakes = v.namesakes && n.Name != "AddKnownTypeWithName"
 		case *ast.ValueSpec:
-			v.variable(file, n)
+			v.variable(n)
 		case *ast.CompositeLit:
 			if isGroupVersion(n) {
 				v.literal(file, n)
@@ -438,7 +444,7 @@ func isGroupVersion(e ast.Expr) bool {
 	return ok && selector.Sel.Name == "GroupVersion"
 }
 
-func (v *versions) variable(file *ast.File, spec *ast.ValueSpec) {
+func (v *versions) variable(spec *ast.ValueSpec) {
 	for i, name := range spec.Names {
 		switch {
 		case i >= len(spec.Values):
@@ -446,7 +452,7 @@ func (v *versions) variable(file *ast.File, spec *ast.ValueSpec) {
 				v.certain = false
 			}
 		case isGroupVersion(spec.Values[i]):
-			v.named[name.Name] = true
+			v.named[spec.Values[i]] = name.Name
 		case strings.HasSuffix(name.Name, "GroupVersion"):
 			v.others = append(v.others, spec.Values[i])
 		}
@@ -454,22 +460,24 @@ func (v *versions) variable(file *ast.File, spec *ast.ValueSpec) {
 }
 
 func (v *versions) literal(file *ast.File, literal *ast.CompositeLit) {
-	parts := map[string]string{}
+	var gv schema.GroupVersion
+	rank := 1 + max(0, slices.Index([]string{"", "GroupVersion", "SchemeGroupVersion"}, v.named[literal]))
 	for i, element := range literal.Elts {
-		key, value := []string{"Group", "Version"}[min(i, 1)], element
+		isGroup, value := i == 0, element
 		if pair, isPair := element.(*ast.KeyValueExpr); isPair {
-			key, value = pairName(pair), pair.Value
+			key, _ := pair.Key.(*ast.Ident)
+			isGroup, value = key != nil && key.Name == "Group", pair.Value
 		}
 		text, found := v.kinds.constantOf(v.pkg, file, value)
 		v.certain = v.certain && found
-		parts[key] = text
+		if !isGroup {
+			gv.Version = text
+			continue
+		}
+		gv.Group = text
+		if found && rank > v.rank {
+			v.group, v.rank = text, rank
+		}
 	}
-	v.found = append(v.found, schema.GroupVersion{Group: parts["Group"], Version: parts["Version"]})
-}
-
-func pairName(pair *ast.KeyValueExpr) string {
-	if key, ok := pair.Key.(*ast.Ident); ok {
-		return key.Name
-	}
-	return ""
+	v.found = append(v.found, gv)
 }
