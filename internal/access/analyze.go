@@ -504,9 +504,7 @@ func (s *site) expression(v ssa.Value) string {
 			return "it is the parameter " + v.Name() + " of " + functionName(v.Parent())
 		case *ssa.FieldAddr:
 			t := v.X.Type().Underlying().(*types.Pointer).Elem()
-			if structure, ok := t.Underlying().(*types.Struct); ok {
-				return "it is the field " + structure.Field(v.Field).Name() + " of " + shortType(t)
-			}
+			return "it is the field " + fieldAt(v).name + " of " + shortType(t)
 		}
 	}
 	return "it is a value of " + shortType(v.Type())

@@ -60,10 +60,7 @@ func (s *site) targets(options *ssa.FieldAddr, targets ssa.Value) {
 			reasonAuthority, Get, List, Watch, Patch)
 	}
 	secret := DefaultSecret
-	structure, _ := structOf(options.X.Type())
-	field := fieldAt(options)
-	field.index = fieldIndex(structure, "Secret")
-	for _, value := range s.stores[field] {
+	for _, value := range s.stores[fieldOf{fieldAt(options).structure, "Secret"}] {
 		secret = s.constant(place{value, ""})
 	}
 	for _, a := range Authority(names, secret, s.site()) {

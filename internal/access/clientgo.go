@@ -202,13 +202,7 @@ func (s *site) dynamicResources(v ssa.Value, subresource string, depth int) (all
 
 // resources returns the resources that a schema.GroupVersionResource value can contain.
 func (s *site) resources(at place, subresource string) (all []Access) {
-	origins, complete := s.origins(at, true, func(p place) bool {
-		if call, ok := p.v.(*ssa.Call); ok {
-			return calledName(call.Common()) == "WithResource"
-		}
-		alloc, ok := p.v.(*ssa.Alloc)
-		return ok && p.in == pointee && hasFieldStores(alloc)
-	})
+	origins, complete := s.composed(at, "WithResource")
 	for _, p := range origins {
 		group, name, ok := s.resourceAt(p)
 		if !ok {
@@ -224,28 +218,14 @@ func (s *site) resources(at place, subresource string) (all []Access) {
 }
 
 func (s *site) resourceAt(p place) (group, name string, ok bool) {
-	if call, isCall := p.v.(*ssa.Call); isCall {
-		args := call.Common().Args
-		if len(args) != 2 {
-			return "", "", false
-		}
-		group, ok = s.groupOf(args[0])
-		name = s.constant(place{args[1], ""})
-		return group, name, ok && name != ""
+	call, isCall := p.v.(*ssa.Call)
+	switch {
+	case !isCall:
+		return s.named(p, "Resource")
+	case len(call.Common().Args) == 2:
+		return s.combined(call.Common().Args)
 	}
-	structure, isStruct := structOf(p.v.Type())
-	if !isStruct || fieldIndex(structure, "Resource") == 0 {
-		return "", "", false
-	}
-	name = s.constant(place{p.v, p.in + field(fieldIndex(structure, "Resource"))})
-	groups, known := s.constants(place{p.v, p.in + field(fieldIndex(structure, "Group"))}, false)
-	if !known || len(groups) > 1 || name == "" {
-		return "", "", false
-	}
-	if len(groups) == 1 {
-		group = groups[0]
-	}
-	return group, name, true
+	return "", "", false
 }
 
 // plural returns the kind of a resource that the program specifies by its plural.

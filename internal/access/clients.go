@@ -151,12 +151,13 @@ func (s *site) isApply(v ssa.Value) bool {
 
 // withKey sets the object names that a key can contain.
 func (s *site) withKey(all []Access, key ssa.Value) []Access {
-	structure, ok := structOf(key.Type())
-	if !ok {
+	toName, hasName := pathTo(key.Type(), "Name")
+	toNamespace, hasNamespace := pathTo(key.Type(), "Namespace")
+	if !hasName || !hasNamespace {
 		return s.anyName(all)
 	}
-	names, complete := s.constants(place{key, field(fieldIndex(structure, "Name"))}, false)
-	namespace := s.constant(place{key, field(fieldIndex(structure, "Namespace"))})
+	names, complete := s.constants(place{key, toName}, false)
+	namespace := s.constant(place{key, toNamespace})
 	for i := range all {
 		all[i].Names = nil
 		if complete && len(names) > 0 {
@@ -182,24 +183,15 @@ func (s *site) names(v ssa.Value) []string {
 		return nil
 	}
 	alloc, ok := roots[0].(*ssa.Alloc)
-	if !ok || setsName(alloc) {
+	path, hasName := pathTo(roots[0].Type(), "ObjectMeta", "Name")
+	if !ok || !hasName || setsName(alloc) {
 		return nil
 	}
-	structure, ok := structOf(roots[0].Type())
-	if !ok {
+	names, complete := s.constants(place{alloc, pointee + path}, false)
+	if !complete || slices.Contains(names, "") {
 		return nil
 	}
-	for i := range structure.NumFields() {
-		meta, isStruct := structure.Field(i).Type().Underlying().(*types.Struct)
-		if structure.Field(i).Name() != "ObjectMeta" || !isStruct {
-			continue
-		}
-		names, complete := s.constants(place{roots[0], pointee + field(i) + field(fieldIndex(meta, "Name"))}, false)
-		if complete && len(names) > 0 && !slices.Contains(names, "") {
-			return names
-		}
-	}
-	return nil
+	return names
 }
 
 // setsName reports whether the program calls SetName of an object.

@@ -52,8 +52,7 @@ type flow struct {
 
 // fieldOf identifies a field of a struct type.
 type fieldOf struct {
-	structure string
-	index     int
+	structure, name string
 }
 
 // maxPlaces bounds one search. A search that exceeds the bound is incomplete.
@@ -110,8 +109,9 @@ func (f *flow) note(instr ssa.Instruction) {
 }
 
 func fieldAt(addr *ssa.FieldAddr) fieldOf {
-	t := addr.X.Type().Underlying().(*types.Pointer).Elem()
-	return fieldOf{types.TypeString(t, nil), addr.Field}
+	structure, _ := structOf(addr.X.Type())
+	return fieldOf{types.TypeString(addr.X.Type().Underlying().(*types.Pointer).Elem(), nil),
+		structure.Field(addr.Field).Name()}
 }
 
 // search is one search for the origins of a value.

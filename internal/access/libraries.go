@@ -282,17 +282,11 @@ func (s *site) managers() bool {
 
 // electionID returns the constant name of the lease in manager.Options, or "".
 func (s *site) electionID() string {
-	for i := range len(s.call.Args) {
-		structure, ok := structOf(s.call.Args[i].Type())
-		if !ok || !strings.HasSuffix(types.TypeString(s.call.Args[i].Type(), nil), "manager.Options") {
-			continue
+	for _, arg := range s.call.Args {
+		path, ok := pathTo(arg.Type(), "LeaderElection", "ID")
+		if ok && strings.HasSuffix(types.TypeString(arg.Type(), nil), "manager.Options") {
+			return s.constant(place{arg, path})
 		}
-		election := fieldIndex(structure, "LeaderElection")
-		inner, ok := structOf(structure.Field(election).Type())
-		if !ok {
-			return ""
-		}
-		return s.constant(place{s.call.Args[i], field(election) + field(fieldIndex(inner, "ID"))})
 	}
 	return ""
 }
@@ -338,17 +332,16 @@ func (a *analysis) store(in *reached, store *ssa.Store) {
 		return
 	}
 	owner := namedOf(addr.X.Type())
-	structure, isStruct := structOf(addr.X.Type())
-	if owner == nil || owner.Obj().Pkg() == nil || !isStruct {
+	if owner == nil || owner.Obj().Pkg() == nil {
 		return
 	}
-	name := owner.Obj().Pkg().Path() + "." + owner.Obj().Name() + "." + structure.Field(addr.Field).Name()
+	field := "." + owner.Obj().Name() + "." + fieldAt(addr).name
 	s := &site{analysis: a, in: in, pos: store.Pos(), pkg: owner.Obj().Pkg().Path(), call: &ssa.CallCommon{}}
 	if !s.pos.IsValid() {
 		s.pos = addr.Pos()
 	}
-	s.name = owner.Obj().Pkg().Name() + "." + owner.Obj().Name() + "." + structure.Field(addr.Field).Name()
-	switch name {
+	s.name = owner.Obj().Pkg().Name() + field
+	switch s.pkg + field {
 	case controllerRuntimePath + "/pkg/manager.Options.LeaderElection":
 		if !isFalse(store.Val) {
 			s.lease("")
@@ -391,9 +384,10 @@ func (s *site) reference(addr *ssa.FieldAddr, block ssa.Value) {
 	if isFalse(block) || s.isFalsePointer(block) {
 		return
 	}
-	structure, _ := structOf(addr.X.Type())
-	kinds, complete := s.kindsAt(place{addr.X, pointee + field(fieldIndex(structure, "Kind"))})
-	groups, known := s.groupsAt(place{addr.X, pointee + field(fieldIndex(structure, "APIVersion"))})
+	toKind, _ := pathTo(addr.X.Type(), "Kind")
+	toVersion, _ := pathTo(addr.X.Type(), "APIVersion")
+	kinds, complete := s.kindsAt(place{addr.X, pointee + toKind})
+	groups, known := s.groupsAt(place{addr.X, pointee + toVersion})
 	if !complete || !known || len(kinds) != 1 || len(groups) != 1 {
 		s.owner([]Access{unproven("the kind of the owner is not a constant", "finalizers")})
 		return

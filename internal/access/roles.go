@@ -47,8 +47,7 @@ func (f *flow) literalsOf(name string) (all []*literal) {
 			of = &literal{fields: map[string][]ssa.Value{}, pos: f.p.at(store.Pos()), in: in}
 			known[addr.X], all = of, append(all, of)
 		}
-		structure, _ := structOf(addr.X.Type())
-		field := structure.Field(addr.Field).Name()
+		field := fieldAt(addr).name
 		of.fields[field] = append(of.fields[field], store.Val)
 	}
 	return all
@@ -108,7 +107,7 @@ func (a *analysis) roles() (unknown string) {
 
 // unknownRules returns why a role of the program can have rules that are not struct literals with constants, or "".
 func (a *analysis) unknownRules() string {
-	rule := a.p.structure("PolicyRule")
+	rule := a.p.types[rolesPath].Scope().Lookup("PolicyRule").Type() // the program imports the package
 	for _, kind := range []string{"Role", "ClusterRole"} {
 		for _, role := range a.literalsOf(kind) {
 			if role.fields["AggregationRule"] != nil {
@@ -116,8 +115,8 @@ func (a *analysis) unknownRules() string {
 			}
 			for _, value := range role.fields["Rules"] {
 				for _, name := range []string{"Verbs", "APIGroups", "Resources"} {
-					in := element + field(fieldIndex(rule, name)) + element
-					if _, complete := a.constants(place{value, in}, true); !complete {
+					path, _ := pathTo(rule, name)
+					if _, complete := a.constants(place{value, element + path + element}, true); !complete {
 						return "the rules of the role at " + role.pos.String() + " are not constants"
 					}
 				}
@@ -265,10 +264,4 @@ func (a *analysis) unknownBindings(written map[string][]string) string {
 		}
 	}
 	return ""
-}
-
-// structure returns a struct type of package rbac/v1, which the program imports.
-func (p *program) structure(name string) *types.Struct {
-	s, _ := structOf(p.types[rolesPath].Scope().Lookup(name).Type())
-	return s
 }

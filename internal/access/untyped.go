@@ -375,27 +375,16 @@ func unwrapped(v ssa.Value) ssa.Value {
 
 // typeMeta returns the kind in the TypeMeta of a composite literal.
 func (f *flow) typeMeta(root ssa.Value) ([]gvk, bool) {
-	structure, ok := structOf(root.Type())
-	if !ok {
+	toKind, hasKind := pathTo(root.Type(), "TypeMeta", "Kind")
+	toVersion, hasVersion := pathTo(root.Type(), "TypeMeta", "APIVersion")
+	if !hasKind || !hasVersion {
 		return nil, false
 	}
-	for i := range structure.NumFields() {
-		if structure.Field(i).Name() != "TypeMeta" {
-			continue
-		}
-		meta, ok := structure.Field(i).Type().Underlying().(*types.Struct)
-		if !ok {
-			return nil, false
-		}
-		in := pointee + field(i)
-		name := f.constant(place{root, in + field(fieldIndex(meta, "Kind"))})
-		version := f.constant(place{root, in + field(fieldIndex(meta, "APIVersion"))})
-		if name == "" || version == "" {
-			return nil, false
-		}
-		return []gvk{{groupOfVersion(version), name}}, true
+	name, version := f.constant(place{root, pointee + toKind}), f.constant(place{root, pointee + toVersion})
+	if name == "" || version == "" {
+		return nil, false
 	}
-	return nil, false
+	return []gvk{{groupOfVersion(version), name}}, true
 }
 
 func structOf(t types.Type) (*types.Struct, bool) {
@@ -406,28 +395,26 @@ func structOf(t types.Type) (*types.Struct, bool) {
 	return s, ok
 }
 
-func fieldIndex(s *types.Struct, name string) int {
-	for i := range s.NumFields() {
-		if s.Field(i).Name() == name {
-			return i
+// pathTo returns the path to a field of a struct, through the fields that contain it. It reports false if there is no
+// such field.
+func pathTo(t types.Type, fields ...string) (path part, ok bool) {
+	for _, name := range fields {
+		structure, isStruct := structOf(t)
+		if !isStruct {
+			return "", false
 		}
+		i := slices.IndexFunc(slices.Collect(structure.Fields()), func(f *types.Var) bool { return f.Name() == name })
+		if i < 0 {
+			return "", false
+		}
+		path, t = path+field(i), structure.Field(i).Type()
 	}
-	return 0
+	return path, true
 }
 
 // structured returns the kinds that a schema.GroupVersionKind or GroupKind can contain.
 func (s *site) structured(at place) (found []gvk, complete bool) {
-	origins, complete := s.origins(at, true, func(p place) bool {
-		call, ok := p.v.(*ssa.Call)
-		if ok {
-			switch calledName(call.Common()) {
-			case "WithKind", "FromAPIVersionAndKind", "WithVersion", "GroupVersionKind":
-				return true
-			}
-		}
-		alloc, ok := p.v.(*ssa.Alloc)
-		return ok && p.in == pointee && hasFieldStores(alloc)
-	})
+	origins, complete := s.composed(at, "WithKind", "FromAPIVersionAndKind", "WithVersion", "GroupVersionKind")
 	for _, p := range origins {
 		g, ok := s.gvkAt(p)
 		if !ok {
@@ -439,52 +426,76 @@ func (s *site) structured(at place) (found []gvk, complete bool) {
 	return found, complete
 }
 
+// composed returns the places that create a struct with a group: calls of the functions, and variables whose fields the
+// program sets.
+func (s *site) composed(at place, functions ...string) ([]place, bool) {
+	return s.origins(at, true, func(p place) bool {
+		switch v := p.v.(type) {
+		case *ssa.Call:
+			return slices.Contains(functions, calledName(v.Common()))
+		case *ssa.Alloc:
+			return p.in == pointee && hasFieldStores(v)
+		}
+		return false
+	})
+}
+
 // hasFieldStores reports whether the program accesses single fields of a struct variable.
 func hasFieldStores(alloc *ssa.Alloc) bool {
-	for _, user := range *alloc.Referrers() {
-		if _, ok := user.(*ssa.FieldAddr); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(*alloc.Referrers(), func(user ssa.Instruction) bool {
+		_, ok := user.(*ssa.FieldAddr)
+		return ok
+	})
 }
 
 func (s *site) gvkAt(p place) ([]gvk, bool) {
 	call, isCall := p.v.(*ssa.Call)
 	if !isCall {
-		structure, ok := structOf(p.v.Type())
-		if !ok || fieldIndex(structure, "Kind") == 0 {
-			return nil, false
-		}
-		name := s.constant(place{p.v, p.in + field(fieldIndex(structure, "Kind"))})
-		group, known := s.constants(place{p.v, p.in + field(fieldIndex(structure, "Group"))}, false)
-		if len(group) == 0 && known {
-			group = []string{""}
-		}
-		if name == "" || !known || len(group) != 1 {
-			return nil, false
-		}
-		return []gvk{{group[0], name}}, true
+		group, name, ok := s.named(p, "Kind")
+		return []gvk{{group, name}}, ok
 	}
 	args := call.Common().Args
+	if len(args) != 2 {
+		return nil, false
+	}
 	switch calledName(call.Common()) {
 	case "FromAPIVersionAndKind":
-		if len(args) == 2 {
-			return s.pairs(args[:1], args[1:])
-		}
+		return s.pairs(args[:1], args[1:])
 	case "WithVersion":
-		if len(args) == 2 {
-			return s.structured(place{args[0], ""})
-		}
+		return s.structured(place{args[0], ""})
 	case "WithKind":
-		if len(args) != 2 {
-			return nil, false
-		}
-		name := s.constant(place{args[1], ""})
-		group, ok := s.groupOf(args[0])
-		return []gvk{{group, name}}, ok && name != ""
+		group, name, ok := s.combined(args)
+		return []gvk{{group, name}}, ok
 	}
 	return nil, false
+}
+
+// named returns the constant group in a struct, and the constant in one of its other fields.
+func (s *site) named(p place, other string) (group, name string, ok bool) {
+	toGroup, hasGroup := pathTo(p.v.Type(), "Group")
+	toName, hasName := pathTo(p.v.Type(), other)
+	if !hasGroup || !hasName {
+		return "", "", false
+	}
+	name = s.constant(place{p.v, p.in + toName})
+	group, ok = s.groupAt(place{p.v, p.in + toGroup})
+	return group, name, ok && name != ""
+}
+
+// combined returns the group and the constant name that a method of a schema.GroupVersion combines.
+func (s *site) combined(args []ssa.Value) (group, name string, ok bool) {
+	name = s.constant(place{args[1], ""})
+	group, ok = s.groupOf(args[0])
+	return group, name, ok && name != ""
+}
+
+// groupAt returns the constant group at a place, which is unset in the core group.
+func (s *site) groupAt(at place) (string, bool) {
+	groups, complete := s.constants(at, false)
+	if !complete || len(groups) > 1 {
+		return "", false
+	}
+	return strings.Join(groups, ""), true
 }
 
 // groupOf returns the group of a schema.GroupVersion, from a constant or from the variable of an API package.
@@ -500,16 +511,9 @@ func (s *site) groupOf(v ssa.Value) (string, bool) {
 			}
 		}
 	}
-	structure, ok := structOf(v.Type())
+	path, ok := pathTo(v.Type(), "Group")
 	if !ok {
 		return "", false
 	}
-	groups, complete := s.constants(place{v, field(fieldIndex(structure, "Group"))}, false)
-	switch {
-	case !complete, len(groups) > 1:
-		return "", false
-	case len(groups) == 0:
-		return "", true
-	}
-	return groups[0], true
+	return s.groupAt(place{v, path})
 }
