@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -304,28 +303,8 @@ func usesInvalid(fn *ast.FuncDecl, info *types.Info) (invalid bool) {
 
 // position parses a position in the format of go/packages.
 func (p *program) position(text string) token.Position {
-	if text == "" || text == "-" {
-		return token.Position{}
-	}
-	var numbers []int
-	for len(numbers) < 2 {
-		i := strings.LastIndexByte(text, ':')
-		if i < 0 {
-			break
-		}
-		n, err := strconv.Atoi(text[i+1:])
-		if err != nil {
-			break
-		}
-		text, numbers = text[:i], append(numbers, n)
-	}
-	pos := token.Position{Filename: p.relative(text)}
-	switch len(numbers) {
-	case 2:
-		pos.Line, pos.Column = numbers[1], numbers[0]
-	case 1:
-		pos.Line = numbers[0]
-	}
+	pos := diagnostic.ParsePosition(text)
+	pos.Filename = p.relative(pos.Filename)
 	return pos
 }
 

@@ -2,6 +2,9 @@ package diagnostic
 
 import (
 	"cmp"
+	"go/token"
+	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -87,4 +90,33 @@ func MissingModule(text string) *Error {
 	text, _, _ = strings.Cut(text, " (imported by ")
 	text, _, _ = strings.Cut(text, "; to add:")
 	return &Error{Message: OneLine(text), Hint: hint}
+}
+
+// ParsePosition reads "file:line:col", "file:line" or "file", as the go command prints it. It returns the
+// zero position for any other text.
+func ParsePosition(text string) token.Position {
+	var pos token.Position
+	name, last, numbered := cutNumber(text)
+	if !numbered {
+		if filepath.Ext(text) == ".go" {
+			pos.Filename = text
+		}
+		return pos
+	}
+	pos.Line = last
+	if before, line, ok := cutNumber(name); ok {
+		name, pos.Line, pos.Column = before, line, last
+	}
+	pos.Filename = name
+	return pos
+}
+
+// cutNumber removes a trailing ":number" from text and returns both parts.
+func cutNumber(text string) (before string, number int, ok bool) {
+	i := strings.LastIndexByte(text, ':')
+	if i <= 0 {
+		return text, 0, false
+	}
+	number, err := strconv.Atoi(text[i+1:])
+	return text[:i], number, err == nil
 }

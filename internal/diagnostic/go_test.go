@@ -2,6 +2,7 @@ package diagnostic
 
 import (
 	"errors"
+	"go/token"
 	"testing"
 )
 
@@ -36,6 +37,22 @@ func TestGoListHasTheFirstProblem(t *testing.T) {
 	} {
 		if e := GoList(errors.New(output)); e.Message+"\n"+e.Hint != want {
 			t.Errorf("%s: got %s\n%s, want %s", output, e.Message, e.Hint, want)
+		}
+	}
+}
+
+func TestParsePosition(t *testing.T) {
+	tests := map[string]token.Position{
+		"/a/b.go:3:4":     {Filename: "/a/b.go", Line: 3, Column: 4},
+		"/a/b.go:3":       {Filename: "/a/b.go", Line: 3},
+		"/a/b.go":         {Filename: "/a/b.go"},
+		"-":               {},
+		"":                {},
+		"example.com/a:-": {},
+	}
+	for text, want := range tests {
+		if got := ParsePosition(text); got != want {
+			t.Errorf("ParsePosition(%q) = %v, want %v", text, got, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 	"golang.org/x/tools/go/packages"
@@ -72,7 +73,7 @@ func (p *Program) vendorsOlder(dir string) bool {
 func placeErrors(dir string, roots []*loader.Package) {
 	for pkg := range Reachable(roots) {
 		for i, e := range pkg.Errors {
-			if pos := parsePosition(e.Pos); pos.Filename != "" && !filepath.IsAbs(pos.Filename) {
+			if pos := diagnostic.ParsePosition(e.Pos); pos.Filename != "" && !filepath.IsAbs(pos.Filename) {
 				pkg.Errors[i].Pos = filepath.Join(dir, e.Pos)
 			}
 		}

@@ -38,7 +38,7 @@ func placeFound(dir string, roots []*loader.Package) {
 	folders := around(dir, roots)
 	for pkg := range Reachable(roots) {
 		for i, e := range pkg.Errors {
-			pos := parsePosition(e.Pos)
+			pos := diagnostic.ParsePosition(e.Pos)
 			if pos.Filename == "" || filepath.IsAbs(pos.Filename) {
 				continue
 			}
@@ -153,7 +153,7 @@ func compareProblems(a, b diagnostic.Error) int {
 
 // lineOf returns the file and the line of an error. Errors at one line have the same cause.
 func lineOf(e packages.Error) token.Position {
-	pos := parsePosition(e.Pos)
+	pos := diagnostic.ParsePosition(e.Pos)
 	pos.Column = 0
 	return pos
 }
@@ -183,7 +183,7 @@ func isAboutNoType(e packages.Error) bool {
 }
 
 func (p *Program) problem(e packages.Error) *diagnostic.Error {
-	d := &diagnostic.Error{Pos: diagnostic.Relative(p.dir, parsePosition(e.Pos))}
+	d := &diagnostic.Error{Pos: diagnostic.Relative(p.dir, diagnostic.ParsePosition(e.Pos))}
 	switch e.Kind {
 	case packages.ListError, packages.ParseError:
 		d.Message, d.Hint = p.listProblem(e.Msg)
@@ -252,35 +252,6 @@ var rewordings = []struct{ contains, message, hint string }{
 	{contains: "has no storage version", hint: "add // +kubebuilder:storageversion to the type of one version"},
 	{contains: "does not serve any version", hint: "remove // +kubebuilder:unservedversion from the type of one version"},
 	{contains: "must apply listType to an array", hint: "move the marker to a field whose type is a slice"},
-}
-
-// parsePosition reads "file:line:col", "file:line" or "file", as the go command prints it. It returns the
-// zero position for any other text.
-func parsePosition(text string) token.Position {
-	var pos token.Position
-	name, last, numbered := cutNumber(text)
-	if !numbered {
-		if filepath.Ext(text) == ".go" {
-			pos.Filename = text
-		}
-		return pos
-	}
-	pos.Line = last
-	if before, line, ok := cutNumber(name); ok {
-		name, pos.Line, pos.Column = before, line, last
-	}
-	pos.Filename = name
-	return pos
-}
-
-// cutNumber removes a trailing ":number" from text and returns both parts.
-func cutNumber(text string) (before string, number int, ok bool) {
-	i := strings.LastIndexByte(text, ':')
-	if i <= 0 {
-		return text, 0, false
-	}
-	number, err := strconv.Atoi(text[i+1:])
-	return text[:i], number, err == nil
 }
 
 var listPosition = regexp.MustCompile(`^(\S+\.(?:go|mod|sum|work)):(\d+)(?::(\d+))?: (.*)$`)

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -192,20 +191,11 @@ func explain(all []packages.Error) (message, hint string) {
 
 // position parses "file:line:col".
 func position(dir, text string) token.Position {
-	if text == "" || text == "-" {
-		return token.Position{}
+	at := diagnostic.ParsePosition(text)
+	if at.Filename != "" && !filepath.IsAbs(at.Filename) {
+		at.Filename = filepath.Join(dir, at.Filename)
 	}
-	name, rest := text, ""
-	if i := strings.Index(text, ".go:"); i >= 0 {
-		name, rest = text[:i+3], text[i+4:]
-	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	at := token.Position{Filename: relative(dir, name)}
-	line, column, _ := strings.Cut(rest, ":")
-	at.Line, _ = strconv.Atoi(line)
-	at.Column, _ = strconv.Atoi(column)
+	at.Filename = relative(dir, at.Filename)
 	return at
 }
 
