@@ -1,6 +1,7 @@
 package release
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/mod/semver"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
@@ -48,18 +50,28 @@ func PlanChart(p *plan.Plan, c Chart, s Source) error {
 	if err != nil {
 		return err
 	}
-	files := &directory{plan: p, dir: c.Dir, template: chartTemplate, force: c.Force, written: map[string]bool{}}
-	w := &chartWriter{Chart: c, directory: files, source: s, released: r, author: newAuthor(c.Name, r)}
-	return plan.InOrder(w.frame, w.writeValues, w.templates, func() error { return w.sweep("templates") })
+	w := &chartWriter{Chart: c, plan: p, source: s, released: r, author: newAuthor(c.Name, r), written: map[string]bool{}}
+	return plan.InOrder(w.frame, w.writeValues, w.templates, w.sweep)
 }
 
-// chartWriter plans the files of one chart.
+// semantic returns a semantic version without a leading v.
+func semantic(version string) (string, error) {
+	v := "v" + strings.TrimPrefix(version, "v")
+	if version != "" && semver.Canonical(v)+semver.Build(v) != v {
+		return "", &diagnostic.Error{Message: "--version " + diagnostic.Quote(version) +
+			" is not a semantic version such as 1.2.3", Class: diagnostic.ErrUsage}
+	}
+	return v[1:], nil
+}
+
+// chartWriter plans the files of one chart. It keeps edited files.
 type chartWriter struct {
 	Chart
-	*directory
+	plan     *plan.Plan
 	source   Source
 	released *released
 	author   *author
+	written  map[string]bool
 }
 
 // frame plans the files that every chart has. If Chart.yaml exists, it belongs to the user.
@@ -148,6 +160,63 @@ func (w *chartWriter) templateName(o *object) string {
 		}
 		return r
 	}, kind+"-"+w.author.short(o.name))
+}
+
+// put plans a file, unless it was edited.
+func (w *chartWriter) put(name string, content []byte) error {
+	file := path.Join(w.Dir, name)
+	w.written[file] = true
+	edited, err := w.edited(file)
+	if err != nil {
+		return err
+	}
+	if edited && !w.Force {
+		if have, err := w.plan.Read(file); err != nil || bytes.Equal(have, content) {
+			return err
+		}
+		w.plan.Note(diagnostic.In(file, "was edited, so it is not updated", "delete it to generate it again"))
+		return nil
+	}
+	return write(w.plan, plan.File{Path: file, Content: content, Template: chartTemplate, Force: w.Force})
+}
+
+// edited reports whether a file exists and differs from kctrl's output.
+func (w *chartWriter) edited(file string) (bool, error) {
+	content, err := w.plan.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	lock := w.plan.Lock()
+	return lock.Touched(file, content), nil
+}
+
+// sweep deletes the templates whose objects no longer exist. It keeps edited files.
+func (w *chartWriter) sweep() error {
+	var gone []string
+	for e := range w.plan.Lock().All() {
+		if e.Template == chartTemplate && strings.HasPrefix(e.Path, path.Join(w.Dir, "templates")+"/") &&
+			!w.written[e.Path] {
+			gone = append(gone, e.Path)
+		}
+	}
+	for _, file := range gone {
+		edited, err := w.edited(file)
+		if err != nil {
+			return err
+		}
+		if edited && !w.Force {
+			w.plan.Note(diagnostic.In(file, "belongs to a removed object, but was edited, so it is not deleted",
+				"delete it if it is not needed"))
+			continue
+		}
+		if err := w.plan.Delete(file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeValues plans values.yaml. If the user has edited the file, it adds the missing keys, and sets the switches that

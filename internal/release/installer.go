@@ -2,7 +2,9 @@ package release
 
 import (
 	"bytes"
+	"path"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
@@ -37,4 +39,14 @@ func PlanInstaller(p *plan.Plan, file string, force bool, s Source) error {
 		return err
 	}
 	return write(p, plan.File{Path: file, Content: content, Template: installerTemplate, Force: force})
+}
+
+// write plans a file. It returns an error if kctrl wrote the existing file at the path for another purpose.
+func write(p *plan.Plan, f plan.File) error {
+	lock := p.Lock()
+	if have, ok := lock.Entry(path.Clean(f.Path)); ok && have.Template != f.Template {
+		return diagnostic.In(f.Path, "is a file of the project, which "+have.Template+" has made",
+			"choose a new file or directory")
+	}
+	return p.WriteFile(f)
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/api/pkg/util"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
@@ -140,7 +141,7 @@ func mergeValues(src []byte, sections []section) (merged []byte, missing []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &merge{lines: strings.SplitAfter(string(src), "\n"), inserts: map[place]string{}}
+	m := &merge{lines: strings.SplitAfter(string(src), "\n")}
 	var end bytes.Buffer
 	for _, s := range sections {
 		have := yamlnode.Value(document, s.key)
@@ -157,7 +158,11 @@ func mergeValues(src []byte, sections []section) (merged []byte, missing []strin
 			return nil, nil, err
 		}
 	}
-	merged = m.result(end.String())
+	merged = edit.Apply(src, m.inserts)
+	if end.Len() > 0 && len(merged) > 0 && !bytes.HasSuffix(merged, []byte("\n")) {
+		merged = append(merged, '\n')
+	}
+	merged = append(merged, end.Bytes()...)
 	if keys := document.Content; len(keys) > 0 && keys[0].Column > 1 || !keeps(merged, src) {
 		return src, []string{"the keys of a new one"}, nil
 	}
@@ -177,12 +182,9 @@ func parseRoot(content []byte) (*yaml.Node, error) {
 // merge collects the text to insert into a file.
 type merge struct {
 	lines   []string
-	inserts map[place]string
+	inserts []edit.Splice
 	missing []string
 }
-
-// place is a position to insert at. Both numbers start at 1, and the column counts runes.
-type place struct{ line, column int }
 
 // below inserts the missing keys of a mapping before its first key. At deeper levels, it adds only keys of the image,
 // because other values, such as resources, belong to the user as a whole.
@@ -222,7 +224,7 @@ func (m *merge) insert(have, added *yaml.Node) error {
 		added.Style |= yaml.FlowStyle
 		content, err := encode(added)
 		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(content)), "{"), "}")
-		m.inserts[place{first.Line, first.Column}] += text + ", "
+		m.at(first.Line, first.Column, text+", ")
 		return err
 	}
 	content, err := encode(added)
@@ -231,25 +233,14 @@ func (m *merge) insert(have, added *yaml.Node) error {
 	if first.HeadComment != "" {
 		line -= strings.Count(first.HeadComment, "\n") + 1
 	}
-	m.inserts[place{line, 1}] += pad + strings.ReplaceAll(strings.TrimSuffix(string(content), "\n"), "\n", "\n"+pad) + "\n"
+	m.at(line, 1, pad+strings.ReplaceAll(strings.TrimSuffix(string(content), "\n"), "\n", "\n"+pad)+"\n")
 	return err
 }
 
-func (m *merge) result(end string) []byte {
-	var b bytes.Buffer
-	for i, line := range m.lines {
-		column := 1
-		for _, r := range line {
-			b.WriteString(m.inserts[place{i + 1, column}])
-			b.WriteRune(r)
-			column++
-		}
-	}
-	if content := b.Bytes(); end != "" && len(content) > 0 && content[len(content)-1] != '\n' {
-		b.WriteString("\n")
-	}
-	b.WriteString(end)
-	return b.Bytes()
+// at inserts text before the node at a position. The column counts runes.
+func (m *merge) at(line, column int, text string) {
+	before := strings.Join(m.lines[:line-1], "") + string([]rune(m.lines[line-1])[:column-1])
+	m.inserts = append(m.inserts, edit.Splice{From: len(before), To: len(before), Text: text})
 }
 
 // keeps reports whether a YAML file contains all values of another one.
