@@ -27,8 +27,8 @@ import (
 var Checks = []Check{
 	{Name: "project", Help: "a PROJECT file that cannot be read, or has unknown fields", Run: checkProject},
 	{Name: "lock", Help: "a PROJECT.lock that is missing or broken", Run: checkLock, Fix: fixLock},
-	{Name: "conflicts", Help: "git's conflict markers in files that kctrl wrote", Run: checkConflicts},
-	{Name: "api-module", Help: "a separate API module that the project cannot build with", Run: checkAPIModules,
+	{Name: "conflicts", Help: "git's conflict markers in files that kctrl wrote", RunOurs: checkConflicts},
+	{Name: "api-module", Help: "a separate API module that the project cannot build with", RunOurs: checkAPIModules,
 		Fix: fixAPIModules},
 	{Name: "markers", Help: "markers that are unknown, misplaced, wrong or contradictory", Run: checkMarkers},
 	{Name: "generated", Help: "generated files that are out of date, missing, or edited by hand", Run: checkGenerated,
@@ -38,8 +38,8 @@ var Checks = []Check{
 	{Name: "webhooks", Help: "webhook markers with paths that the manager does not serve", Run: checkWebhooks},
 	{Name: "samples", Help: "samples that API servers would reject", Run: checkSamples},
 	{Name: "deployment", Help: "manifests that config/default cannot build or does not deploy", Run: checkDeployment},
-	{Name: "program", Help: "a Makefile or Dockerfile that does not build the manager", Run: checkProgram},
-	{Name: "runtime", Help: "a bundled runtime that is incomplete, or of another kctrl", Run: checkRuntime,
+	{Name: "program", Help: "a Makefile or Dockerfile that does not build the manager", RunOurs: checkProgram},
+	{Name: "runtime", Help: "a bundled runtime that is incomplete, or of another kctrl", RunOurs: checkRuntime,
 		Fix: fixRuntime},
 	{Name: "go", Help: "a go command that is missing, or older than go.mod asks for", Run: checkGo},
 	{Name: "kctrl", Help: "another version of kctrl that wrote the project", Run: checkKctrl},
@@ -79,14 +79,7 @@ func checkLock(_ context.Context, p *Project) []Finding {
 // fixLock does nothing: every plan writes the lock.
 func fixLock(context.Context, *Project, *plan.Plan) error { return nil }
 
-func checkConflicts(_ context.Context, p *Project) []Finding {
-	if !p.ours() {
-		return nil
-	}
-	empty, err := p.emptyPlan()
-	if err != nil {
-		return nil // checkLock reports it
-	}
+func checkConflicts(_ *Project, empty *plan.Plan) []Finding {
 	marked, err := templated.Conflicts(empty)
 	found := problems(err)
 	for _, e := range marked {
@@ -95,14 +88,7 @@ func checkConflicts(_ context.Context, p *Project) []Finding {
 	return found
 }
 
-func checkAPIModules(_ context.Context, p *Project) []Finding {
-	if !p.ours() {
-		return nil
-	}
-	empty, err := p.emptyPlan()
-	if err != nil {
-		return nil // checkLock reports it
-	}
+func checkAPIModules(p *Project, empty *plan.Plan) []Finding {
 	unmet, elsewhere, err := gomod.CheckAPIModules(empty, p.project)
 	found := append(problems(err), warnings(elsewhere...)...)
 	for _, e := range unmet {
@@ -232,14 +218,7 @@ func firstDifference(a, b []byte) int {
 	return line
 }
 
-func checkProgram(_ context.Context, p *Project) []Finding {
-	if !p.ours() {
-		return nil
-	}
-	empty, err := p.emptyPlan()
-	if err != nil {
-		return nil // checkLock reports it
-	}
+func checkProgram(p *Project, empty *plan.Plan) []Finding {
 	stale, err := register.StaleBuilds(empty)
 	return append(warnings(append(stale, missingPackages(p.FS, stale)...)...), problems(err)...)
 }
@@ -290,14 +269,7 @@ func builtPackage(words []string) string {
 	return ""
 }
 
-func checkRuntime(_ context.Context, p *Project) []Finding {
-	if !p.ours() {
-		return nil
-	}
-	runtime, err := p.emptyPlan()
-	if err != nil {
-		return nil // checkLock reports it
-	}
+func checkRuntime(p *Project, runtime *plan.Plan) []Finding {
 	if err := gomod.PlanRuntime(runtime, p.project); err != nil {
 		return byHand(problems(err))
 	}

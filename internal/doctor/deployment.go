@@ -105,19 +105,15 @@ func objects(dir, folder string, contents map[string][]byte) (resmap.ResMap, err
 func Unbuilt(p *plan.Plan, dir string) []*diagnostic.Error {
 	var found []*diagnostic.Error
 	contents := p.Overlay(dir)
-	_ = fs.WalkDir(p.FS(), "config", func(folder string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() { // an unreadable directory cannot become worse
-			return nil
-		}
-		name, exists, err := templated.Kustomization(p, folder)
+	for folder, name := range kustomizations(p) {
 		before := &deployment{plan: plan.New(p.FS()), seen: map[string]bool{}}
-		if err != nil || !exists || isComponent(p, name) || !before.visit(folder) || before.remote {
-			return nil
+		if isComponent(p, name) || !before.visit(folder) || before.remote {
+			continue
 		}
 		after := &deployment{plan: p, seen: map[string]bool{}}
 		readable := after.visit(folder)
 		if after.remote || readable && build(dir, folder, contents) == nil || build(dir, folder, nil) != nil {
-			return nil
+			continue
 		}
 		errs := after.errs
 		if readable {
@@ -130,8 +126,7 @@ func Unbuilt(p *plan.Plan, dir string) []*diagnostic.Error {
 				found = append(found, e)
 			}
 		}
-		return nil
-	})
+	}
 	return found
 }
 

@@ -29,6 +29,8 @@ type Check struct {
 	Help string
 	// Run returns the problems. Findings have a hint, and a position where possible.
 	Run func(context.Context, *Project) []Finding
+	// RunOurs is used instead of Run by checks of kctrl projects with a valid lock, for which it gets an empty plan.
+	RunOurs func(*Project, *plan.Plan) []Finding
 	// Fix plans the repair of all findings of the check. It is nil if the user has to repair them.
 	Fix func(context.Context, *Project, *plan.Plan) error
 }
@@ -74,7 +76,7 @@ func Examine(ctx context.Context, p *Project, names ...string) ([]Finding, error
 		if len(names) > 0 && !slices.Contains(names, check.Name) {
 			continue
 		}
-		found := check.Run(ctx, p)
+		found := check.run(ctx, p)
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -89,6 +91,16 @@ func Examine(ctx context.Context, p *Project, names ...string) ([]Finding, error
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+func (c Check) run(ctx context.Context, p *Project) []Finding {
+	if c.Run != nil {
+		return c.Run(ctx, p)
+	}
+	if empty, err := p.emptyPlan(); err == nil && p.ours() {
+		return c.RunOurs(p, empty)
+	}
+	return nil // checkProject and checkLock report it
 }
 
 // Fix plans the repair of findings that need no decision of the user.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -85,26 +86,30 @@ func certificateOf(built resmap.ResMap, annotation string) (certificate *resourc
 }
 
 // overlays returns the directories in config whose kustomizations list config/default.
-func overlays(p *plan.Plan) []string {
-	var folders []string
-	err := fs.WalkDir(p.FS(), "config", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		file, found, err := templated.Kustomization(p, name)
-		if err != nil || !found {
-			return err
-		}
-		text, err := p.Read(file)
-		if err == nil && slices.ContainsFunc(templated.ListedFiles(text, file), func(item *yaml.Node) bool {
-			return path.Join(name, item.Value) == defaultFolder
+func overlays(p *plan.Plan) (folders []string) {
+	for folder, name := range kustomizations(p) {
+		text, err := p.Read(name)
+		if err == nil && slices.ContainsFunc(templated.ListedFiles(text, name), func(item *yaml.Node) bool {
+			return path.Join(folder, item.Value) == defaultFolder
 		}) {
-			folders = append(folders, name)
+			folders = append(folders, folder)
 		}
-		return err
-	})
-	if err != nil {
-		return nil // other checks report unreadable files
 	}
 	return folders
+}
+
+// kustomizations yields the directories in config that have a kustomization, and the names of the kustomizations. It
+// skips unreadable directories, which other checks report.
+func kustomizations(p *plan.Plan) iter.Seq2[string, string] {
+	return func(yield func(folder, name string) bool) {
+		_ = fs.WalkDir(p.FS(), "config", func(folder string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return nil
+			}
+			if name, found, err := templated.Kustomization(p, folder); err == nil && found && !yield(folder, name) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
 }

@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 	"go/token"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -52,23 +51,15 @@ func undeployed(p *plan.Plan, objects []*resource.Resource) []Finding {
 // composed returns config/default and the directories in config whose kustomizations list other directories.
 func composed(p *plan.Plan) []string {
 	folders := []string{defaultFolder}
-	_ = fs.WalkDir(p.FS(), "config", func(folder string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() { // other checks report unreadable files
-			return nil
-		}
-		name, found, err := templated.Kustomization(p, folder)
-		if err != nil || !found || isComponent(p, name) {
-			return nil
-		}
+	for folder, name := range kustomizations(p) {
 		text, err := p.Read(name)
-		if err == nil && slices.ContainsFunc(templated.ListedFiles(text, name), func(item *yaml.Node) bool {
+		if err == nil && !isComponent(p, name) && slices.ContainsFunc(templated.ListedFiles(text, name), func(item *yaml.Node) bool {
 			_, isDir, err := templated.Kustomization(p, path.Join(folder, item.Value))
 			return err == nil && isDir
 		}) {
 			folders = append(folders, folder)
 		}
-		return nil
-	})
+	}
 	return folders
 }
 
