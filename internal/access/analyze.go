@@ -82,8 +82,8 @@ type analysis struct {
 
 	webhooks Webhooks
 
-	settings *settings // nil until the analysis finds an unstructured object
-	options  clientSettings
+	settings *settings       // nil until the analysis finds an unstructured object
+	options  *clientSettings // nil until the analysis finds a cached read
 }
 
 // read is a read with a client that reads watched kinds from a cache.
@@ -127,9 +127,7 @@ func (a *analysis) visit(in *reached, instr ssa.CallInstruction) {
 	}
 	s.pkg = s.target.Pkg().Path()
 	if recv := s.target.Signature().Recv(); recv != nil {
-		if named := namedOf(recv.Type()); named != nil {
-			s.recv = named.Obj().Name()
-		}
+		_, s.recv = typeName(recv.Type())
 	}
 	s.name = s.target.Pkg().Name() + "." + s.target.Name()
 	if s.recv != "" {
@@ -471,15 +469,9 @@ func (s *site) inLibrary() bool {
 
 // isUntyped reports whether objects of a Go type contain their kind as data.
 func isUntyped(t types.Type) bool {
-	named := namedOf(t)
-	if named == nil {
-		return false
-	}
-	switch named.Obj().Name() {
-	case "Unstructured", "UnstructuredList", "PartialObjectMetadata", "PartialObjectMetadataList":
-		return named.Obj().Pkg() != nil && within(named.Obj().Pkg().Path(), "k8s.io/apimachinery")
-	}
-	return false
+	pkg, name := typeName(t)
+	name = strings.TrimSuffix(name, "List")
+	return within(pkg, "k8s.io/apimachinery") && (name == "Unstructured" || name == "PartialObjectMetadata")
 }
 
 func shortType(t types.Type) string {

@@ -58,8 +58,8 @@ func (s *site) typedClient() bool {
 
 // isTyped reports whether client-gen generated a type.
 func isTyped(t types.Type) bool {
-	named := namedOf(t)
-	return named != nil && named.Obj().Pkg() != nil && strings.Contains(named.Obj().Pkg().Path(), "/typed/")
+	pkg, _ := typeName(t)
+	return strings.Contains(pkg, "/typed/")
 }
 
 // typedCall records the requests of a typed client's method.
@@ -307,12 +307,8 @@ func (s *site) groupOfClient(v ssa.Value) (string, bool) {
 		if !ok || calledName(call.Common()) != "RESTClient" || !call.Common().IsInvoke() {
 			continue
 		}
-		t := namedOf(call.Common().Value.Type())
-		if t == nil || t.Obj().Pkg() == nil {
-			continue
-		}
-		version := path.Base(t.Obj().Pkg().Path())
-		api := s.kinds.declarations("k8s.io/api/" + path.Base(path.Dir(t.Obj().Pkg().Path())) + "/" + version)
+		pkg, _ := typeName(call.Common().Value.Type())
+		api := s.kinds.declarations("k8s.io/api/" + path.Base(path.Dir(pkg)) + "/" + path.Base(pkg))
 		if api != nil && api.known {
 			return api.group, true
 		}

@@ -41,16 +41,11 @@ func clientSignature(signature *types.Signature) (known, subresource bool) {
 		return false, false
 	}
 	slice := signature.Params().At(signature.Params().Len() - 1).Type().(*types.Slice)
-	option := namedOf(slice.Elem())
-	if option == nil || option.Obj().Pkg() == nil {
+	pkg, option := typeName(slice.Elem())
+	if pkg != controllerRuntimePath+"/pkg/client" && pkg != runtimePath+"/client" {
 		return false, false
 	}
-	switch option.Obj().Pkg().Path() {
-	case controllerRuntimePath + "/pkg/client", runtimePath + "/client":
-	default:
-		return false, false
-	}
-	subresource, known = optionsOf[option.Obj().Name()]
+	subresource, known = optionsOf[option]
 	return known, subresource
 }
 
@@ -60,26 +55,30 @@ func (s *site) objectClient() bool {
 	if !known || subresource {
 		return false
 	}
-	switch name := s.target.Name(); name {
+	name := s.target.Name()
+	switch name {
 	case "Get":
 		s.read(s.withKey(s.objects(s.arg(2), ""), s.arg(1)), Get, s.arg(2), s.arg(3))
+		return true
 	case "List":
 		s.read(s.anyName(s.objects(s.arg(1), "")), List, s.arg(1), s.arg(2))
+		return true
 	case "Watch":
 		s.add(s.anyName(s.objects(s.arg(1), "")), "a watch", Watch)
+		return true
 	case "Patch":
-		verbs, reason := []string{Patch}, reasonWrite
 		if s.isApply(s.arg(2)) {
-			verbs, reason = verbsOf["Apply"], reasonApply
+			name = "Apply"
 		}
-		s.add(s.objects(s.arg(1), ""), reason, verbs...)
-	case "Apply":
-		s.add(s.objects(s.arg(1), ""), reasonApply, Patch, Create)
-	case "DeleteAllOf":
-		s.add(s.anyName(s.objects(s.arg(1), "")), reasonWrite, DeleteCollection)
-	default:
-		s.add(s.objects(s.arg(1), ""), reasonWrite, verbsOf[name]...)
 	}
+	all, reason := s.objects(s.arg(1), ""), reasonWrite
+	switch name {
+	case "Apply":
+		reason = reasonApply
+	case "DeleteAllOf":
+		all = s.anyName(all)
+	}
+	s.add(all, reason, verbsOf[name]...)
 	return true
 }
 
@@ -91,10 +90,10 @@ func (s *site) subresourceClient() bool {
 	}
 	name := s.target.Name()
 	verbs := verbsOf[name]
-	switch {
-	case name == "Get":
+	switch name {
+	case "Get":
 		verbs = []string{Get}
-	case name == "Apply":
+	case "Apply":
 		verbs = []string{Patch} // an apply never creates a subresource
 	}
 	subresources, complete := s.subresources()
@@ -239,7 +238,7 @@ func (s *site) read(all []Access, verb string, object, options ssa.Value) {
 			case from == fromWatched:
 				access.Site = s.site()
 				s.reads = append(s.reads, read{access, verb})
-			case untyped && !s.cachesUntyped() && !s.readsCache(), s.uncached()[access.Resource]:
+			case untyped && !s.clientOptions().untyped && !s.readsCache(), s.clientOptions().uncached[access.Resource]:
 				access.Verb, access.Reason = verb, "a live read: the client does not cache the kind"
 				s.record(access)
 			default:
@@ -257,8 +256,8 @@ func (s *site) isLive(options ssa.Value) bool {
 	}
 	found, _ := s.flow.types(place{options, element})
 	return slices.ContainsFunc(found, func(t types.Type) bool {
-		named := namedOf(t)
-		return named != nil && (named.Obj().Name() == "LiveRead" || named.Obj().Name() == "NotOlderThan")
+		_, name := typeName(t)
+		return name == "LiveRead" || name == "NotOlderThan"
 	})
 }
 
@@ -327,7 +326,7 @@ func (s *site) clients(v ssa.Value, depth int) (functions []string) {
 // wrapped returns the names of the functions that create the client in an interface or an argument.
 func (s *site) wrapped(v ssa.Value, depth int) []string {
 	if m, ok := v.(*ssa.MakeInterface); ok {
-		if t := namedOf(m.X.Type()); t != nil && t.Obj().Name() == "REST" {
+		if _, name := typeName(m.X.Type()); name == "REST" {
 			return []string{"Live"}
 		}
 		v = m.X
@@ -346,21 +345,16 @@ func (s *site) readsCache() bool {
 
 // clientSettings are the options of controller-runtime's client that decide what it caches.
 type clientSettings struct {
-	read     bool
 	untyped  bool
 	uncached map[Resource]bool
 }
 
-func (s *site) cachesUntyped() bool { return s.clientOptions().untyped }
-
-func (s *site) uncached() map[Resource]bool { return s.clientOptions().uncached }
-
 func (s *site) clientOptions() *clientSettings {
-	o := &s.options
-	if o.read {
-		return o
+	if s.options != nil {
+		return s.options
 	}
-	o.read, o.uncached = true, map[Resource]bool{}
+	o := &clientSettings{uncached: map[Resource]bool{}}
+	s.analysis.options = o
 	for key, values := range s.stores {
 		if !strings.HasSuffix(key.structure, controllerRuntimePath+"/pkg/client.CacheOptions") {
 			continue

@@ -133,6 +133,15 @@ func namedOf(t types.Type) *types.Named {
 	return named
 }
 
+// typeName returns the import path and the name of a type, or of the type that a pointer refers to. Both are empty for
+// types without a package.
+func typeName(t types.Type) (pkg, name string) {
+	if named := namedOf(t); named != nil && named.Obj().Pkg() != nil {
+		return named.Obj().Pkg().Path(), named.Obj().Name()
+	}
+	return "", ""
+}
+
 // itemOf returns the type of the items of a list type, or nil.
 func itemOf(named *types.Named) types.Type {
 	s, ok := named.Underlying().(*types.Struct)

@@ -13,19 +13,14 @@ import (
 // watchersOf are the functions that start an informer, by import path and name. The value is the index of the argument
 // that determines the kind, or -1 for the first type argument.
 var watchersOf = map[string]int{
-	controllerRuntimePath + "/pkg/builder Builder.For":                  0,
-	controllerRuntimePath + "/pkg/builder Builder.Owns":                 0,
-	controllerRuntimePath + "/pkg/builder Builder.Watches":              0,
-	controllerRuntimePath + "/pkg/builder Builder.WatchesMetadata":      0,
-	controllerRuntimePath + "/pkg/builder TypedBuilder.For":             0,
-	controllerRuntimePath + "/pkg/builder TypedBuilder.Owns":            0,
-	controllerRuntimePath + "/pkg/builder TypedBuilder.Watches":         0,
-	controllerRuntimePath + "/pkg/builder TypedBuilder.WatchesMetadata": 0,
-	controllerRuntimePath + "/pkg/source Kind":                          1,
-	controllerRuntimePath + "/pkg/source TypedKind":                     1,
-	controllerRuntimePath + "/pkg/client FieldIndexer.IndexField":       1,
-	controllerRuntimePath + "/pkg/cache Informers.GetInformer":          1,
-	controllerRuntimePath + "/pkg/cache Cache.GetInformer":              1,
+	controllerRuntimePath + "/pkg/builder Builder.For":             0,
+	controllerRuntimePath + "/pkg/builder Builder.Owns":            0,
+	controllerRuntimePath + "/pkg/builder Builder.Watches":         0,
+	controllerRuntimePath + "/pkg/builder Builder.WatchesMetadata": 0,
+	controllerRuntimePath + "/pkg/source Kind":                     1,
+	controllerRuntimePath + "/pkg/client FieldIndexer.IndexField":  1,
+	controllerRuntimePath + "/pkg/cache Informers.GetInformer":     1,
+	controllerRuntimePath + "/pkg/cache Cache.GetInformer":         1,
 
 	runtimePath + "/controller For":                     -1,
 	runtimePath + "/controller Builder.For":             0,
@@ -45,12 +40,13 @@ var watchersOf = map[string]int{
 	runtimePath + "/informer FromClient":                1,
 }
 
-// key returns the import path and the name of the target, as in the tables of this file.
+// key returns the import path and the name of the target, as in the tables of this file. It omits the prefix Typed of
+// controller-runtime's generic names.
 func (s *site) key() string {
 	if s.recv != "" {
-		return s.pkg + " " + s.recv + "." + s.target.Name()
+		return s.pkg + " " + strings.TrimPrefix(s.recv, "Typed") + "." + s.target.Name()
 	}
-	return s.pkg + " " + s.target.Name()
+	return s.pkg + " " + strings.TrimPrefix(s.target.Name(), "Typed")
 }
 
 // watchers recognizes the functions that start informers.
@@ -157,17 +153,9 @@ func (s *site) utilities() bool {
 			s.owner(s.objects(s.arg(0), "finalizers"))
 		}
 	case "ApplyIfDifferent", "Apply":
-		at := 2
-		if s.recv != "" {
-			at = 1
-		}
-		s.liveThen(at, "", Patch, Create)
+		s.liveThen("", Patch, Create)
 	case "ApplyStatusIfDifferent", "ApplyStatus":
-		at := 2
-		if s.recv != "" {
-			at = 1
-		}
-		s.liveThen(at, "status", Patch)
+		s.liveThen("status", Patch)
 	case "DeleteWithUID":
 		s.add(s.objects(s.arg(2), ""), reasonWrite, Delete)
 	case "AsReconciler":
@@ -188,7 +176,11 @@ func (s *site) createOr(verb string) {
 }
 
 // liveThen records the requests of ApplyIfDifferent: a read from the API server, and an apply.
-func (s *site) liveThen(at int, subresource string, verbs ...string) {
+func (s *site) liveThen(subresource string, verbs ...string) {
+	at := 2
+	if s.recv != "" {
+		at = 1
+	}
 	s.add(s.objects(s.arg(at), ""), "a live read before an apply", Get)
 	s.add(s.objects(s.arg(at), subresource), reasonApply, verbs...)
 }
@@ -253,9 +245,7 @@ func (s *site) recorders() bool {
 		if name == "Eventf" {
 			s.add([]Access{newEvents}, reasonEvents, Create, Patch)
 		}
-	case within(s.pkg, runtimePath) && name == "EventRecorder":
-		s.add([]Access{newEvents}, reasonEvents, Create, Patch)
-	case s.pkg == runtimePath+"/events" && name == "NewSink":
+	case within(s.pkg, runtimePath) && name == "EventRecorder", s.pkg == runtimePath+"/events" && name == "NewSink":
 		s.add([]Access{newEvents}, reasonEvents, Create, Patch)
 	case s.pkg == runtimePath+"/events" && name == "NewCoreSink",
 		s.pkg == runtimePath+"/compat/managers" && name == "EventRecorderFor":

@@ -305,11 +305,8 @@ func (r *reach) convert(in *reached, concrete, to types.Type, pos token.Pos) {
 
 // hasBodies reports whether the methods of a type can have bodies that are analyzed.
 func (r *reach) hasBodies(t types.Type) bool {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	named, ok := types.Unalias(t).(*types.Named)
-	return !ok || named.Obj().Pkg() != nil && r.p.isRead(named.Obj().Pkg())
+	named := namedOf(t)
+	return named == nil || named.Obj().Pkg() != nil && r.p.isRead(named.Obj().Pkg())
 }
 
 func (p *program) isRead(pkg *types.Package) bool { return p.bodies[pkg] != nil }

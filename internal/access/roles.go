@@ -55,12 +55,8 @@ func (f *flow) literalsOf(name string) (all []*literal) {
 
 // isOf reports whether a type is, or points to, one of the named types of package rbac/v1.
 func isOf(t types.Type, names ...string) bool {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	named := namedOf(t)
-	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == rolesPath &&
-		slices.Contains(names, named.Obj().Name())
+	pkg, name := typeName(t)
+	return pkg == rolesPath && slices.Contains(names, name)
 }
 
 // roles records the permissions in the roles that the program writes. It returns why some of them are not known, or "".
@@ -141,9 +137,8 @@ func appliesRole(call *ssa.CallCommon) bool {
 	if name := calledName(call); call.IsInvoke() || len(call.Args) == 0 || name != "WithRules" && name != "WithRoleRef" {
 		return false
 	}
-	named := namedOf(call.Args[0].Type())
-	return named != nil && named.Obj().Pkg() != nil &&
-		strings.Contains(named.Obj().Pkg().Path(), "/applyconfigurations/rbac/")
+	pkg, _ := typeName(call.Args[0].Type())
+	return strings.Contains(pkg, "/applyconfigurations/rbac/")
 }
 
 // decodesRole reports whether a call decodes a document into a role.
