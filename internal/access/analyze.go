@@ -116,11 +116,7 @@ func (a *analysis) visit(in *reached, instr ssa.CallInstruction) {
 	} else if fn := a.p.aliased(call.Value); fn != nil {
 		s.target = fn
 	} else if fn := call.StaticCallee(); fn != nil && len(fn.Blocks) == 0 {
-		s.callee = fn
-		s.target, _ = fn.Object().(*types.Func)
-		if origin := fn.Origin(); origin != nil {
-			s.target, _ = origin.Object().(*types.Func)
-		}
+		s.callee, s.target = fn, targetOf(call)
 	}
 	if s.target == nil || s.target.Pkg() == nil {
 		return
@@ -547,10 +543,7 @@ func prototype(v *ssa.Extract) types.Type {
 		return nil
 	}
 	fn := call.Common().StaticCallee()
-	if fn == nil || fn.Origin() == nil || len(fn.TypeArgs()) == 0 {
-		return nil
-	}
-	if obj := fn.Origin().Object(); obj == nil || obj.Pkg() == nil || obj.Pkg().Path() != runtimePath+"/handler" {
+	if fn == nil || len(fn.TypeArgs()) == 0 || pathOf(targetOf(call.Common())) != runtimePath+"/handler" {
 		return nil
 	}
 	return fn.TypeArgs()[0]

@@ -369,6 +369,27 @@ func returned(result ssa.Value, call *ssa.CallCommon, fn *ssa.Function) ssa.Valu
 	}
 }
 
+// targetOf returns the declaration of the function that a call statically calls, or nil.
+func targetOf(call *ssa.CallCommon) *types.Func {
+	fn := call.StaticCallee()
+	if fn == nil {
+		return nil
+	}
+	if origin := fn.Origin(); origin != nil {
+		fn = origin
+	}
+	target, _ := fn.Object().(*types.Func)
+	return target
+}
+
+// pathOf returns the import path of the package of a function, or "".
+func pathOf(fn *types.Func) string {
+	if fn == nil || fn.Pkg() == nil {
+		return ""
+	}
+	return fn.Pkg().Path()
+}
+
 func calledName(call *ssa.CallCommon) string {
 	if call.IsInvoke() {
 		return call.Method.Name()

@@ -278,18 +278,11 @@ func (w *forward) pass(instr ssa.CallInstruction, r reference) {
 // decodes reports whether a call of a library stores values that the program does not have as such: data, flags, or the
 // contents of another map.
 func decodes(call *ssa.CallCommon) bool {
-	name, fn := calledName(call), call.StaticCallee()
-	if fn != nil && fn.Origin() != nil {
-		fn = fn.Origin()
-		name = fn.Name()
+	name, target := calledName(call), targetOf(call)
+	if target != nil {
+		name = target.Name()
 	}
-	pkg := ""
-	if fn != nil && fn.Pkg != nil {
-		pkg = fn.Pkg.Pkg.Path()
-	} else if fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil {
-		pkg = fn.Object().Pkg().Path()
-	}
-	switch pkg {
+	switch pathOf(target) {
 	case "maps":
 		return name == "Copy" || name == "Insert"
 	case "flag", "github.com/spf13/pflag":

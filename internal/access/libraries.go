@@ -347,7 +347,11 @@ func (a *analysis) store(in *reached, store *ssa.Store) {
 	case runtimePath + "/manager.WebhookOptions.Targets":
 		s.targets(addr, store.Val)
 	case controllerRuntimePath + "/pkg/metrics/server.Options.FilterProvider":
-		if fn, ok := unwrapFunction(store.Val).(*ssa.Function); ok && fn.Name() == "WithAuthenticationAndAuthorization" {
+		value := store.Val
+		if converted, ok := value.(*ssa.ChangeType); ok {
+			value = converted.X
+		}
+		if fn, ok := value.(*ssa.Function); ok && fn.Name() == "WithAuthenticationAndAuthorization" {
 			s.add(reviews, reasonMetrics, Create)
 		}
 	case controllerRuntimePath + "/pkg/source.Kind.Type":
@@ -360,13 +364,6 @@ func (a *analysis) store(in *reached, store *ssa.Store) {
 func isFalse(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
 	return ok && (c.Value == nil || c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value))
-}
-
-func unwrapFunction(v ssa.Value) ssa.Value {
-	if c, ok := v.(*ssa.ChangeType); ok {
-		return c.X
-	}
-	return v
 }
 
 // reference records an owner reference that a composite literal creates.

@@ -236,19 +236,11 @@ func (p *program) leaveBroken(pkg *packages.Package) {
 	if len(pkg.TypeErrors) == 0 {
 		return
 	}
-	bad := map[string]map[int]bool{} // lines with errors by file
-	for _, e := range pkg.TypeErrors {
-		at := p.fset.Position(e.Pos)
-		if bad[at.Filename] == nil {
-			bad[at.Filename] = map[int]bool{}
-		}
-		bad[at.Filename][at.Line] = true
-	}
 	for _, file := range pkg.Syntax {
-		name := p.fset.Position(file.Package).Filename
 		for _, decl := range file.Decls {
 			fn, ok := decl.(*ast.FuncDecl)
-			if ok && fn.Body != nil && (p.hasLine(fn, bad[name]) || usesInvalid(fn, pkg.TypesInfo)) {
+			isIn := func(e types.Error) bool { return fn.Pos() <= e.Pos && e.Pos <= fn.End() }
+			if ok && (slices.ContainsFunc(pkg.TypeErrors, isIn) || usesInvalid(fn, pkg.TypesInfo)) {
 				fn.Body = nil
 			}
 		}
@@ -269,16 +261,6 @@ func explain(pkg *packages.Package, message string) (text, hint string) {
 		message = imported.Errors[0].Msg
 	}
 	return strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ").Replace(message), hint
-}
-
-func (p *program) hasLine(fn *ast.FuncDecl, lines map[int]bool) bool {
-	first, last := p.fset.Position(fn.Pos()).Line, p.fset.Position(fn.End()).Line
-	for line := range lines {
-		if first <= line && line <= last {
-			return true
-		}
-	}
-	return false
 }
 
 // usesInvalid reports whether a function has an expression without a valid type.

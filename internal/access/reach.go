@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"go/token"
 	"go/types"
@@ -450,16 +451,11 @@ func (r *reach) runsManager() bool {
 
 // isManager reports whether a call creates or runs a manager, an informer or a reflector.
 func (p *program) isManager(call *ssa.CallCommon) bool {
-	fn := p.aliased(call.Value)
-	if call.IsInvoke() {
-		fn = call.Method
-	} else if callee := call.StaticCallee(); callee != nil {
-		fn, _ = callee.Object().(*types.Func)
-	}
-	if fn == nil || fn.Pkg() == nil {
+	fn := cmp.Or(p.aliased(call.Value), targetOf(call), call.Method)
+	if fn == nil {
 		return false
 	}
-	pkg, name := fn.Pkg().Path(), fn.Name()
+	pkg, name := pathOf(fn), fn.Name()
 	switch pkg {
 	case controllerRuntimePath + "/pkg/manager", runtimePath + "/manager", runtimePath + "/registry":
 		return name == "New" || name == "Main"

@@ -316,15 +316,7 @@ func builderMethod(call *ssa.Call) string {
 	if fn == nil || len(fn.Blocks) > 0 || fn.Signature.Recv() == nil {
 		return ""
 	}
-	return calledMethod(fn)
-}
-
-// calledMethod returns the name of a function without type arguments.
-func calledMethod(fn *ssa.Function) string {
-	if origin := fn.Origin(); origin != nil {
-		fn = origin
-	}
-	return fn.Name()
+	return targetOf(call.Common()).Name()
 }
 
 func (b *webhookBuilder) follow(v *ssa.Call) {
