@@ -114,10 +114,9 @@ var importRules = []importRule{
 	{
 		in:     []string{"internal", "cmd"},
 		forbid: under(module + "/runtime"),
-		except: []string{"internal/demo", "internal/kubectl", "internal/testing/listwatch",
-			"cmd/kctrl/env_garbagecollector.go"},
-		reason: "packages that write projects use the runtime only as text; packages that call API servers, and the demo, " +
-			"are ordinary users of the runtime",
+		except: []string{"internal/kubectl", "internal/testing/listwatch", "cmd/kctrl/env_garbagecollector.go"},
+		reason: "packages that write projects use the runtime only as text; packages that call API servers are ordinary " +
+			"users of the runtime",
 	},
 	{
 		in:     []string{"."},
@@ -369,7 +368,7 @@ var internalLayers = []internalLayer{
 	{"git", "diagnostic", "runs git in any directory"},
 	{"simulate", "diagnostic gocommand kubectl controlplane transaction",
 		"compiles and runs a project's program without changing the project"},
-	{"demo", "kubectl", "an ordinary program on the public API of the runtime"},
+	{"demo", "kubectl", "runs commands as a user does, and observes the result through the API server"},
 	{"testsuite", "", "a program that runs tests, in any package"},
 	{"mutants", "", "a program that changes code and runs tests, in any package"},
 	{"recording", "", "a program that records a terminal session for the README"},

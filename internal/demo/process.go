@@ -1,94 +1,80 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// process is the running operator. Its log is printed as it arrives.
+// process is the running operator.
 type process struct {
-	cmd  *exec.Cmd
-	stop func() error // ends the process by its pid and waits for it; later calls return the first result
-
-	mu    sync.Mutex
-	lines []string
-	grown chan struct{} // closed and replaced when a line is added
+	log  *operatorLog
+	stop func() error // ends the process and waits for it; later calls return the first result
 }
 
-// start runs a command of the project in the background.
-func (sh *shell) start(command string) (*process, error) {
+// start runs a program of the project in the background. Its log is printed as it arrives.
+func (sh *shell) start(ctx context.Context, command string) (*process, error) {
 	fmt.Fprintf(sh.out, "\n$ %s &\n", command)
-	p := &process{grown: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	words := strings.Fields(command)
-	p.cmd = exec.Command("./"+words[0], words[1:]...)
-	p.cmd.Dir, p.cmd.Env = sh.dir, sh.env
-	reader, writer := io.Pipe()
-	p.cmd.Stdout, p.cmd.Stderr = writer, writer
-	if err := p.cmd.Start(); err != nil {
+	cmd := exec.CommandContext(ctx, "./"+words[0], words[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = patience
+	p := &process{log: &operatorLog{out: sh.out}}
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = sh.dir, sh.env, p.log, p.log
+	if err := cmd.Start(); err != nil {
+		cancel()
 		return nil, err
 	}
-	copied := make(chan struct{})
-	go func() {
-		defer close(copied)
-		p.readLog(reader, sh.out)
-	}()
 	p.stop = sync.OnceValue(func() error {
-		err := p.terminate()
-		writer.Close()
-		<-copied
-		return err
+		cancel()
+		// After cancel, context.Canceled is the error of a process that ends with code 0.
+		if err := cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("operator: %w", err)
+		}
+		return nil
 	})
 	return p, nil
 }
 
-func (p *process) terminate() error {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stop operator: %w", err)
+// operatorLog keeps the log of the operator, and prints its lines with a prefix.
+type operatorLog struct {
+	mu      sync.Mutex
+	out     io.Writer
+	text    bytes.Buffer
+	printed int // bytes of text
+}
+
+func (l *operatorLog) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(text)
+	for line := range bytes.Lines(l.text.Bytes()[l.printed:]) {
+		if bytes.HasSuffix(line, []byte("\n")) {
+			fmt.Fprintf(l.out, "  operator | %s", line)
+			l.printed += len(line)
+		}
 	}
-	kill := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
-	defer kill.Stop()
-	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("operator: %w", err)
+	return len(text), nil
+}
+
+// waitFor blocks until a line of the log contains text.
+func (l *operatorLog) waitFor(ctx context.Context, text string) error {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, patience, true, func(context.Context) (bool, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return strings.Contains(l.text.String(), text), nil
+	})
+	if err != nil {
+		return fmt.Errorf("the operator's log does not contain %q: %w", text, err)
 	}
 	return nil
-}
-
-func (p *process) readLog(log io.Reader, out io.Writer) {
-	for scanner := bufio.NewScanner(log); scanner.Scan(); {
-		fmt.Fprintf(out, "  operator | %s\n", scanner.Text())
-		p.mu.Lock()
-		p.lines = append(p.lines, scanner.Text())
-		close(p.grown)
-		p.grown = make(chan struct{})
-		p.mu.Unlock()
-	}
-}
-
-// waitLog blocks until a line of the operator's log contains text.
-func (p *process) waitLog(ctx context.Context, text string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for seen := 0; ; {
-		p.mu.Lock()
-		lines, grown := p.lines[seen:], p.grown
-		seen = len(p.lines)
-		p.mu.Unlock()
-		for _, line := range lines {
-			if strings.Contains(line, text) {
-				return nil
-			}
-		}
-		select {
-		case <-grown:
-		case <-ctx.Done():
-			return fmt.Errorf("the operator's log never contained %q: %w", text, ctx.Err())
-		}
-	}
 }

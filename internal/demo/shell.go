@@ -35,12 +35,11 @@ func newShell(out io.Writer, dir, binFolder string) *shell {
 // run prints and runs a command line. Its output follows.
 func (sh *shell) run(ctx context.Context, line string) error {
 	fmt.Fprintf(sh.out, "\n$ %s\n", line)
-	first, _, _ := strings.Cut(line, " <<")
-	return sh.step(first, func() error {
+	return sh.step(line, func() error {
 		cmd := sh.command(ctx, line)
 		cmd.Stdout, cmd.Stderr = sh.out, sh.out
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %w", first, err)
+			return fmt.Errorf("%s: %w", line, err)
 		}
 		return nil
 	})

@@ -6,8 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
 const (
@@ -99,46 +100,44 @@ func operate(ctx context.Context, sh *shell) error {
 			return err
 		}
 	}
-	observer, err := newObserver(sh.kubeconfig)
+	client, err := kubectl.Connect(sh.kubeconfig)
 	if err != nil {
 		return err
 	}
-	operator, err := sh.start("bin/manager --health-probe-bind-address 127.0.0.1:0")
+	operator, err := sh.start(ctx, "bin/manager --health-probe-bind-address 127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	defer operator.stop()
-	if err := follow(ctx, sh, observer, operator); err != nil {
+	if err := follow(ctx, sh, observer{client, sh.out}); err != nil {
+		return err
+	}
+	err = sh.step("operator saw the deletion", func() error { return operator.log.waitFor(ctx, "gone") })
+	if err != nil {
 		return err
 	}
 	return sh.step("operator stops on SIGTERM", operator.stop)
 }
 
 // follow observes the sample from creation to deletion.
-func follow(ctx context.Context, sh *shell, observer *observer, operator *process) error {
-	if err := sh.step("sample is Ready", func() error { return observer.waitReady(ctx, sh.out, 1) }); err != nil {
+func follow(ctx context.Context, sh *shell, o observer) error {
+	if err := sh.step("sample is Ready", func() error { return o.waitReady(ctx, 1) }); err != nil {
 		return err
 	}
-	changed, err := changedSample(sh.dir)
-	if err != nil {
+	const change = "sed 's/Hello/Good day/' config/samples/webapp_v1_guestbook.yaml"
+	if err := sh.run(ctx, change+" | kctrl env apply --name "+environment+" -f -"); err != nil {
 		return err
 	}
-	apply := "kctrl env apply --name " + environment + " -f - <<'EOF'\n" + strings.TrimSpace(changed) + "\nEOF"
-	if err := sh.run(ctx, apply); err != nil {
+	if err := sh.step("sample is Ready for the new spec", func() error { return o.waitReady(ctx, 2) }); err != nil {
 		return err
 	}
-	if err := sh.step("sample is Ready for the new spec",
-		func() error { return observer.waitReady(ctx, sh.out, 2) }); err != nil {
-		return err
+	for _, command := range []string{
+		"kctrl env get --name " + environment + " guestbooks",
+		"kctrl env delete --name " + environment + " -k config/samples",
+	} {
+		if err := sh.run(ctx, command); err != nil {
+			return err
+		}
 	}
-	if err := sh.run(ctx, "kctrl env get --name "+environment+" guestbooks"); err != nil {
-		return err
-	}
-	if err := sh.run(ctx, "kctrl env delete --name "+environment+" -k config/samples"); err != nil {
-		return err
-	}
-	if err := sh.step("sample is gone", func() error { return observer.waitGone(ctx, sh.out) }); err != nil {
-		return err
-	}
-	return sh.step("operator saw the deletion", func() error { return operator.waitLog(ctx, "gone") })
+	return sh.step("sample is gone", func() error { return o.waitGone(ctx) })
 }
