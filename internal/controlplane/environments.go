@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
@@ -334,15 +336,15 @@ func (es *Environments) starting(name string) bool {
 const forkGrace = time.Second
 
 func (es *Environments) recover(ctx context.Context, name string) error {
-	file, err := openLock(es.lockPath(name))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
+	lock := flock.New(es.lockPath(name))
+	defer lock.Close()
 	bounded, cancel := context.WithTimeout(ctx, forkGrace)
 	defer cancel()
-	if poll(bounded, 10*time.Millisecond, func() bool { return tryLock(file) }) != nil {
+	switch _, err := lock.TryLockContext(bounded, 10*time.Millisecond); {
+	case bounded.Err() != nil:
 		return ctx.Err() // another process is starting it
+	case err != nil:
+		return unwritable(es.lockPath(name), err)
 	}
 	if !es.starting(name) {
 		return nil // another process finished the start a moment ago

@@ -20,6 +20,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
@@ -143,18 +145,19 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 
 // dataDir creates a data directory if it does not exist, and returns its path without symbolic links.
 func dataDir(path string) (string, error) {
-	refused := func(err error) error {
-		return &diagnostic.Error{Message: "data directory: " + err.Error(),
-			Hint: "choose a writable directory with --data-dir", Cause: err}
+	err := os.MkdirAll(path, 0o700)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", refused(err)
-	}
-	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", refused(err)
+		return "", unusableData(err)
 	}
 	return path, nil
+}
+
+func unusableData(err error) error {
+	return &diagnostic.Error{Message: "data directory: " + err.Error(),
+		Hint: "choose a writable directory with --data-dir", Cause: err}
 }
 
 // repair drops the damaged parts of the data of the in-memory API server, unless the server is running.
@@ -187,17 +190,13 @@ func checkUnused(dir string, inMemory bool) error {
 			Hint:    hint + ", or choose another --data-dir",
 		}
 	}
-	file, err := os.OpenFile(filepath.Join(dir, locked), os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	lock := flock.New(filepath.Join(dir, locked), flock.SetFlag(os.O_RDWR))
+	defer lock.Close()
+	switch unused, err := lock.TryLock(); {
+	case unused || errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
-		return &diagnostic.Error{Message: "data directory: " + err.Error(),
-			Hint: "choose a writable directory with --data-dir", Cause: err}
-	}
-	defer file.Close()
-	if tryLock(file) {
-		return nil
+	case err != nil:
+		return unusableData(err)
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("a running %s uses the data in %s", what, dir),

@@ -2,37 +2,25 @@ package controlplane
 
 import (
 	"context"
-	"os"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // lockFile locks path and returns a function that releases it. If another process has the lock, it calls waiting once
 // and waits. The kernel releases the lock when the process dies.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	file, err := openLock(path)
-	if err != nil {
-		return nil, err
+	lock := flock.New(path)
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		waiting()
+		_, err = lock.TryLockContext(ctx, 100*time.Millisecond)
 	}
-	notified := false
-	err = poll(ctx, 100*time.Millisecond, func() bool {
-		locked := tryLock(file)
-		if !locked && !notified {
-			notified = true
-			waiting()
-		}
-		return locked
-	})
-	if err != nil {
-		file.Close()
-		return nil, err
+	switch {
+	case err == nil:
+		return func() { lock.Close() }, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	}
-	return func() { file.Close() }, nil
-}
-
-func openLock(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, unwritable(path, err)
-	}
-	return file, nil
+	return nil, unwritable(path, err)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 )
 
@@ -59,15 +60,16 @@ func TemporaryDir(ctx context.Context, notice func(what string)) (dir string, re
 // own locks a new directory.
 func own(dir string) (unlock func(), err error) {
 	path := filepath.Join(dir, ownerLock)
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
+	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|os.O_EXCL))
+	locked, err := lock.TryLock()
 	if err != nil {
 		return nil, err
 	}
-	if !tryLock(file) || !exists(path) { // another process has removed it before
-		file.Close()
+	if !locked || !exists(path) { // another process has removed it before
+		lock.Close()
 		return nil, fs.ErrNotExist
 	}
-	return func() { file.Close() }, nil
+	return func() { lock.Close() }, nil
 }
 
 // sweep removes the directories of dead processes, and ends the processes that these started. It passes errors to
@@ -82,19 +84,17 @@ func sweep(ctx context.Context, parent string, notice func(string)) {
 		if !strings.HasPrefix(entry.Name(), temporaryPrefix) || !ownedByUser(dir) {
 			continue
 		}
-		file, err := os.OpenFile(filepath.Join(dir, ownerLock), os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		lock := flock.New(filepath.Join(dir, ownerLock), flock.SetFlag(os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK))
+		locked, err := lock.TryLock()
 		if errors.Is(err, fs.ErrNotExist) {
 			_ = os.Remove(dir) // its process was killed before it had a lock; Remove fails if it is not empty
 		}
-		if err != nil {
-			continue
-		}
-		if tryLock(file) {
+		if locked {
 			if err := discard(ctx, dir, notice); err != nil {
 				notice("cannot remove the files of a killed control plane: " + err.Error())
 			}
 		}
-		file.Close()
+		lock.Close()
 	}
 }
 
