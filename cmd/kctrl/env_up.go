@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -134,7 +132,8 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 		s.warnKept(env, o.start)
 	}
 	s.printf("environment %q %s at %s\n", env.Name, outcomes[outcome], env.Server)
-	printNext(s, []string{"export KUBECONFIG=" + shellQuoted(env.Kubeconfig), "kctrl env down" + nameArgument(env.Name)})
+	printNext(s, []string{"export KUBECONFIG=" + shellWords([]string{env.Kubeconfig}),
+		"kctrl env down" + controlplane.NameArgument(env.Name)})
 	return nil
 }
 
@@ -143,16 +142,6 @@ var outcomes = map[controlplane.Outcome]string{
 	controlplane.Running: "is already running",
 	controlplane.Started: "started",
 	controlplane.Resumed: "runs again, with its objects,",
-}
-
-func shellQuoted(word string) string {
-	plain := func(r rune) bool {
-		return strings.ContainsRune("/._-+:@%,", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
-	}
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // warnKept warns that a running environment ignores options.
@@ -165,13 +154,6 @@ func (s *streams) warnKept(env *controlplane.Environment, start controlplane.Opt
 		Message: "the environment is already running: options apply only at the start",
 		Hint:    "run kctrl env down, then kctrl env up with these options",
 	})
-}
-
-func nameArgument(name string) string {
-	if name == controlplane.DefaultName {
-		return ""
-	}
-	return " --name " + name
 }
 
 // foregroundReady is the output of a control plane in the foreground when it is ready.
@@ -208,7 +190,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	if o.output == outputJSON {
 		err = json.NewEncoder(s.out).Encode(foregroundReady{instance.Server, instance.Kubeconfig})
 	} else {
-		s.printf("ready at %s; export KUBECONFIG=%s\n", instance.Server, shellQuoted(instance.Kubeconfig))
+		s.printf("ready at %s; export KUBECONFIG=%s\n", instance.Server, shellWords([]string{instance.Kubeconfig}))
 	}
 	if err != nil {
 		return err

@@ -209,7 +209,7 @@ func shellWords(args []string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
 		words[i] = arg
-		if strings.ContainsAny(arg, " ;&|<>(){}$`\"'\\*?[]#~!") {
+		if strings.ContainsAny(arg, " \t\n;&|<>(){}$`\"'\\*?[]#~!") {
 			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}

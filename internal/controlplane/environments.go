@@ -64,6 +64,14 @@ func ValidateName(name string) error {
 	}
 }
 
+// NameArgument returns the argument of a command that selects an environment. It is empty for the default one.
+func NameArgument(name string) string {
+	if name == DefaultName {
+		return ""
+	}
+	return " --name " + name
+}
+
 // Outcome is the result of Up.
 type Outcome int
 
@@ -111,12 +119,7 @@ func (es *Environments) start(ctx context.Context, name string, build func(Optio
 	if err := os.MkdirAll(es.path(name), 0o700); err != nil {
 		return nil, unwritable(es.path(name), err)
 	}
-	env := &Environment{
-		Name: name, InMemory: opts.InMemory, Kubernetes: opts.Kubernetes, DataDir: opts.DataDir, Port: opts.Port,
-		ControllerManager: opts.ControllerManager,
-		Controllers:       opts.Controllers, GarbageCollector: opts.GarbageCollector, FakeControllers: opts.FakeControllers,
-		FeatureGates: opts.FeatureGates,
-	}
+	env := &Environment{Name: name, Options: opts}
 	if err := es.claim(ctx, env); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(es.path(name)))
 	}
@@ -135,7 +138,7 @@ func (es *Environments) resume(ctx context.Context, env *Environment,
 	if err == nil && crash == nil {
 		return Running, nil
 	}
-	assets, buildErr := build(env.options())
+	assets, buildErr := build(env.Options)
 	if buildErr != nil {
 		return Resumed, buildErr
 	}
@@ -170,7 +173,7 @@ func (es *Environments) resume(ctx context.Context, env *Environment,
 
 // run starts the parts of env that do not run, with the given identities or new ones. It records each step.
 func (es *Environments) run(ctx context.Context, env *Environment, assets Assets, ids *identities) error {
-	opts := env.options()
+	opts := env.Options
 	opts.Dir, opts.Repaired = es.path(env.Name), es.Repaired
 	opts.ids, opts.previous, opts.ports = ids, slices.Clone(env.Processes), env.Ports
 	opts.started = func(p Process) error {
@@ -247,7 +250,7 @@ func (es *Environments) Get(name string) (*Environment, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &diagnostic.Error{
 			Message: fmt.Sprintf("environment %q does not exist", name),
-			Hint:    es.upHint(name),
+			Hint:    "kctrl env up" + NameArgument(name) + " starts it, kctrl env status lists all environments",
 			Cause:   err,
 		}
 	}
@@ -265,14 +268,6 @@ func (es *Environments) NameOf(kubeconfig string) string {
 		return ""
 	}
 	return name
-}
-
-func (es *Environments) upHint(name string) string {
-	hint := "kctrl env up"
-	if name != DefaultName {
-		hint += " --name " + name
-	}
-	return hint + " starts it, kctrl env status lists all environments"
 }
 
 // List returns all environments whose state can be read, ordered by name, and an error for each environment whose state

@@ -24,16 +24,8 @@ type Environment struct {
 	Name       string `json:"name"`
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
-	// The options of the first start, also used to restart a part that has died.
-	InMemory          bool   `json:"inMemory,omitempty"`
-	Kubernetes        string `json:"kubernetes,omitempty"`
-	DataDir           string `json:"dataDir,omitempty"`
-	Port              int    `json:"port,omitempty"`
-	ControllerManager bool   `json:"controllerManager,omitempty"`
-	Controllers       string `json:"controllers,omitempty"`
-	GarbageCollector  bool   `json:"garbageCollector,omitempty"`
-	FakeControllers   bool   `json:"fakeControllers,omitempty"`
-	FeatureGates      string `json:"featureGates,omitempty"`
+	// Options are the options of the first start, also used to restart a part that has died.
+	Options
 
 	Ready     bool      `json:"ready"` // the API server was ready once, so it may have objects to keep
 	Ports     Ports     `json:"ports"`
@@ -62,10 +54,7 @@ func (e *Environment) Crashed() *CrashError {
 
 // Usable returns an error for an environment that has crashed or is not ready.
 func (e *Environment) Usable() error {
-	again := "kctrl env up"
-	if e.Name != DefaultName {
-		again += " --name " + e.Name
-	}
+	again := "kctrl env up" + NameArgument(e.Name)
 	if crash := e.Crashed(); crash != nil {
 		hint := ", " + again + " starts it again with its objects"
 		if !e.Ready {
@@ -84,15 +73,6 @@ func (e *Environment) Usable() error {
 		}
 	}
 	return nil
-}
-
-// options returns the options with which the environment was started.
-func (e *Environment) options() Options {
-	return Options{
-		InMemory: e.InMemory, Kubernetes: e.Kubernetes, DataDir: e.DataDir, Port: e.Port,
-		ControllerManager: e.ControllerManager, Controllers: e.Controllers,
-		GarbageCollector: e.GarbageCollector, FakeControllers: e.FakeControllers, FeatureGates: e.FeatureGates,
-	}
 }
 
 // record adds a process, or replaces the older process of its part.
