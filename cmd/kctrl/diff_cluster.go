@@ -36,10 +36,8 @@ func clusterDefinitions(ctx context.Context, client *kubectl.Client, other *inpu
 			crds = append(crds, crd)
 		})
 	if err = cmp.Or(err, bad); err != nil {
-		return nil, &diagnostic.Error{
-			Message: "cannot read the CRDs of the cluster: " + diagnostic.OneLine(err.Error()),
-			Hint:    "choose the cluster with --kubeconfig or KUBECONFIG, and check that it is reachable", Cause: err,
-		}
+		return nil, diagnostic.Because(err, "cannot read the CRDs of the cluster: "+diagnostic.OneLine(err.Error()),
+			"choose the cluster with --kubeconfig or KUBECONFIG, and check that it is reachable")
 	}
 	return input.Objects("the cluster", crds), nil
 }

@@ -132,8 +132,7 @@ applies objects of that kind.`,
 				return err
 			}
 			if len(list) == 0 {
-				return &diagnostic.Error{Message: "no objects to apply",
-					Hint: "use -f with files of objects, or -k with a kustomization"}
+				return diagnostic.New("no objects to apply", "use -f with files of objects, or -k with a kustomization")
 			}
 			client, err := server.connect(cmd.Context(), s)
 			if err != nil {

@@ -36,11 +36,9 @@ func unsupported(name string) func(*streams) *cobra.Command {
 // errNoControlPlane is the reason why etcd and kube-apiserver do not run on this system.
 var errNoControlPlane error = errUnsupported
 
-var errUnsupported = &diagnostic.Error{
-	Message: "etcd and kube-apiserver run on Linux and macOS only; this is " + runtime.GOOS,
-	Hint: "use WSL, a container or a virtual machine; tests run here on the API server in memory, and kctrl env " +
-		"apply, get and delete with --kubeconfig",
-}
+var errUnsupported = diagnostic.New("etcd and kube-apiserver run on Linux and macOS only; this is "+runtime.GOOS,
+	"use WSL, a container or a virtual machine; tests run here on the API server in memory, and kctrl env "+
+		"apply, get and delete with --kubeconfig")
 
 // addNameFlag adds the flag for the name of an environment, so that command lines are portable.
 func addNameFlag(flags *pflag.FlagSet, name *string) {

@@ -102,10 +102,8 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	}
 	build := func(start controlplane.Options) (controlplane.Assets, error) {
 		if !start.InMemory && !controlplane.Compiled(ctx, start) {
-			s.problem("", &diagnostic.Error{
-				Message: "no control plane is compiled yet, and compiling takes minutes",
-				Hint:    "run kctrl env up --in-memory for an API server in memory, in about a minute",
-			})
+			s.problem("", diagnostic.New("no control plane is compiled yet, and compiling takes minutes",
+				"run kctrl env up --in-memory for an API server in memory, in about a minute"))
 		}
 		return controlplane.Build(ctx, start, progress(s))
 	}
@@ -150,10 +148,8 @@ func (s *streams) warnKept(env *controlplane.Environment, start controlplane.Opt
 		!start.ControllerManager && !start.GarbageCollector && !start.FakeControllers && start.FeatureGates == "" {
 		return
 	}
-	s.problem("warning: ", &diagnostic.Error{
-		Message: "the environment is already running: options apply only at the start",
-		Hint:    "run kctrl env down, then kctrl env up with these options",
-	})
+	s.problem("warning: ", diagnostic.New("the environment is already running: options apply only at the start",
+		"run kctrl env down, then kctrl env up with these options"))
 }
 
 // foregroundReady is the output of a control plane in the foreground when it is ready.

@@ -74,11 +74,8 @@ func (s *streams) open(load opener) (*openedProject, error) {
 func (s *streams) absolute() (string, error) {
 	dir, err := filepath.Abs(s.dir)
 	if err != nil {
-		return "", &diagnostic.Error{
-			Message: "cannot find the working directory",
-			Hint:    "change to an existing directory, or use -C with an absolute path",
-			Cause:   err,
-		}
+		return "", diagnostic.Because(err, "cannot find the working directory",
+			"change to an existing directory, or use -C with an absolute path")
 	}
 	return dir, nil
 }

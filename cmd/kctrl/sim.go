@@ -179,17 +179,13 @@ func (f *simFlags) print(s *streams, dir string, report *simulate.Report) error 
 		err = f.printText(s, dir, report)
 	}
 	if err == nil && report.Run == 0 && len(report.Failures) == 0 && f.budget > 0 {
-		err = &diagnostic.Error{
-			Message: "no plan ran: the run without faults took longer than --budget " + f.budget.String(),
-			Hint:    "raise --budget; 0 is no limit",
-		}
+		err = diagnostic.New("no plan ran: the run without faults took longer than --budget "+f.budget.String(),
+			"raise --budget; 0 is no limit")
 	}
 	if err == nil && len(report.Failures) > 0 {
-		err = &diagnostic.Error{
-			Message: plural(len(report.Failures), "plan") + " of " + strconv.Itoa(report.Run) + " failed",
-			Hint: "kctrl " + f.name +
-				" --replay FILE runs one again; --disable RULE skips a rule that does not hold for this operator",
-		}
+		err = diagnostic.New(plural(len(report.Failures), "plan")+" of "+strconv.Itoa(report.Run)+" failed",
+			"kctrl "+f.name+
+				" --replay FILE runs one again; --disable RULE skips a rule that does not hold for this operator")
 	}
 	return err
 }

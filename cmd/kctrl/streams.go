@@ -66,11 +66,8 @@ func (s *streams) checkResult(err error) error {
 
 // lostResult returns the error for a result that could not be written.
 func (s *streams) lostResult(err error) error {
-	return &diagnostic.Error{
-		Message: "cannot write to standard output: " + diagnostic.PlainCause(err),
-		Hint:    "free space in its destination, or redirect it",
-		Cause:   err,
-	}
+	return diagnostic.Because(err, "cannot write to standard output: "+diagnostic.PlainCause(err),
+		"free space in its destination, or redirect it")
 }
 
 // printf writes formatted text to the result.

@@ -143,11 +143,10 @@ func fixVetted(ctx context.Context, s *streams, o vet.Options) error {
 // few modules, and one for all of many.
 func warnOfModules(s *streams, modules []string, done, command string) {
 	if len(modules) > 3 {
-		s.problem("warning: ", &diagnostic.Error{
-			Message: fmt.Sprintf("%d modules below were not %s: %s and %d more", len(modules), done,
+		s.problem("warning: ", diagnostic.New(
+			fmt.Sprintf("%d modules below were not %s: %s and %d more", len(modules), done,
 				strings.Join(modules[:2], ", "), len(modules)-2),
-			Hint: fmt.Sprintf("run kctrl %s -C DIRECTORY for each of them, such as -C %s", command, modules[0]),
-		})
+			fmt.Sprintf("run kctrl %s -C DIRECTORY for each of them, such as -C %s", command, modules[0])))
 		return
 	}
 	for _, module := range modules {

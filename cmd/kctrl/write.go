@@ -145,10 +145,9 @@ func recoverDir(s *streams, dir string, a access) error {
 	}
 	command, n, err := transaction.Find(folder)
 	if n > 0 {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("an interrupted %s may have written only part of %s", command, plural(n, "file")),
-			Hint:    "a writing command rolls this back: run this one without --dry-run or --check",
-		}
+		return diagnostic.New(
+			fmt.Sprintf("an interrupted %s may have written only part of %s", command, plural(n, "file")),
+			"a writing command rolls this back: run this one without --dry-run or --check")
 	}
 	return err
 }

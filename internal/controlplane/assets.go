@@ -35,19 +35,14 @@ func givenAssets(opts Options) (Assets, bool, error) {
 		return Assets{}, false, nil
 	}
 	if opts.Kubernetes != "" {
-		return Assets{}, true, &diagnostic.Error{
-			Message: assetsVariable + "=" + dir + " has a fixed version of Kubernetes, so --kubernetes=" + opts.Kubernetes +
-				" cannot apply",
-			Hint: "omit --kubernetes, or unset " + assetsVariable + " to use the control plane that kctrl builds",
-		}
+		return Assets{}, true, diagnostic.New(assetsVariable+"="+dir+
+			" has a fixed version of Kubernetes, so --kubernetes="+opts.Kubernetes+" cannot apply",
+			"omit --kubernetes, or unset "+assetsVariable+" to use the control plane that kctrl builds")
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return Assets{}, true, &diagnostic.Error{
-				Message: assetsVariable + "=" + dir + " has no " + name,
-				Hint:    "unset " + assetsVariable + " to use the control plane that kctrl builds",
-				Cause:   err,
-			}
+			return Assets{}, true, diagnostic.Because(err, assetsVariable+"="+dir+" has no "+name,
+				"unset "+assetsVariable+" to use the control plane that kctrl builds")
 		}
 	}
 	return Assets{dir: dir}, true, nil
@@ -77,10 +72,8 @@ func (a Assets) controllerManager(flags ...string) ([]string, error) {
 	const name = "kube-controller-manager"
 	if a.multiCall == "" {
 		if _, err := os.Stat(filepath.Join(a.dir, name)); errors.Is(err, fs.ErrNotExist) {
-			return nil, &diagnostic.Error{
-				Message: assetsVariable + "=" + a.dir + " has no " + name,
-				Hint:    "omit --controller-manager, or unset " + assetsVariable,
-			}
+			return nil, diagnostic.New(assetsVariable+"="+a.dir+" has no "+name,
+				"omit --controller-manager, or unset "+assetsVariable)
 		}
 	}
 	return a.command(name, flags), nil

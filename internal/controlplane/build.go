@@ -254,11 +254,8 @@ func buildFailed(err error, errorLines []string) error {
 func goVersion(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", &diagnostic.Error{
-			Message: "no go command on PATH, which compiles the control plane",
-			Hint:    "install Go 1.26 or newer, or set " + assetsVariable + " to a directory with etcd and kube-apiserver",
-			Cause:   err,
-		}
+		return "", diagnostic.Because(err, "no go command on PATH, which compiles the control plane",
+			"install Go 1.26 or newer, or set "+assetsVariable+" to a directory with etcd and kube-apiserver")
 	}
 	if err != nil {
 		return "", fmt.Errorf("go env GOVERSION: %w", err)

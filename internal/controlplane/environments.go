@@ -57,11 +57,8 @@ func ValidateName(name string) error {
 	if environmentName.MatchString(name) {
 		return nil
 	}
-	return &diagnostic.Error{
-		Message: "invalid environment name " + diagnostic.Quote(name),
-		Hint:    "use at most 40 lower-case letters, digits and dashes",
-		Class:   diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage("invalid environment name "+diagnostic.Quote(name),
+		"use at most 40 lower-case letters, digits and dashes")
 }
 
 // NameArgument returns the argument of a command that selects an environment. It is empty for the default one.
@@ -160,8 +157,7 @@ func (es *Environments) resume(ctx context.Context, env *Environment,
 	if err := es.run(ctx, env, assets, ids); err != nil {
 		if crash, ok := errors.AsType[*CrashError](err); ok && !hinted(err) {
 			again := "kctrl env down --name " + env.Name + " and kctrl env up --name " + env.Name
-			err = &diagnostic.Error{Message: crash.Error(), Hint: "if its data is damaged, " + again +
-				" start it without objects", Cause: crash}
+			err = diagnostic.Because(crash, crash.Error(), "if its data is damaged, "+again+" start it without objects")
 		}
 		return Resumed, err
 	}
@@ -216,18 +212,15 @@ func (es *Environments) claim(ctx context.Context, env *Environment) error {
 		return err
 	}
 	if within(es.dir, env.DataDir) {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("kctrl keeps its environments in %s", env.DataDir),
-			Hint:    "choose another --data-dir, which kctrl env down does not remove",
-		}
+		return diagnostic.New(fmt.Sprintf("kctrl keeps its environments in %s", env.DataDir),
+			"choose another --data-dir, which kctrl env down does not remove")
 	}
 	all, _ := es.List() // environments with an unreadable state are ignored; the lock of their etcd protects their data
 	for _, other := range all {
 		if other.Name != env.Name && sameDir(other.DataDir, env.DataDir) && other.Crashed() == nil {
-			return &diagnostic.Error{
-				Message: fmt.Sprintf("%s is the data directory of environment %q, which is running", env.DataDir, other.Name),
-				Hint:    "choose another --data-dir, or run kctrl env down --name " + other.Name,
-			}
+			return diagnostic.New(
+				fmt.Sprintf("%s is the data directory of environment %q, which is running", env.DataDir, other.Name),
+				"choose another --data-dir, or run kctrl env down --name "+other.Name)
 		}
 	}
 	return es.save(env)
@@ -248,11 +241,8 @@ func sameDir(a, b string) bool {
 func (es *Environments) Get(name string) (*Environment, error) {
 	env, err := es.load(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("environment %q does not exist", name),
-			Hint:    "kctrl env up" + NameArgument(name) + " starts it, kctrl env status lists all environments",
-			Cause:   err,
-		}
+		return nil, diagnostic.Because(err, fmt.Sprintf("environment %q does not exist", name),
+			"kctrl env up"+NameArgument(name)+" starts it, kctrl env status lists all environments")
 	}
 	return env, err
 }

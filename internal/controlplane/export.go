@@ -18,10 +18,8 @@ import (
 // control plane. Export replaces the executables of an earlier call.
 func (a Assets) Export(dir string) error {
 	if a.multiCall == "" {
-		return &diagnostic.Error{
-			Message: assetsVariable + "=" + a.dir + " names executables already",
-			Hint:    "unset " + assetsVariable + " to export the control plane that kctrl builds",
-		}
+		return diagnostic.New(assetsVariable+"="+a.dir+" names executables already",
+			"unset "+assetsVariable+" to export the control plane that kctrl builds")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return diagnostic.AtFile(dir, "cannot write", err)

@@ -156,8 +156,7 @@ func dataDir(path string) (string, error) {
 }
 
 func unusableData(err error) error {
-	return &diagnostic.Error{Message: "data directory: " + err.Error(),
-		Hint: "choose a writable directory with --data-dir", Cause: err}
+	return diagnostic.Because(err, "data directory: "+err.Error(), "choose a writable directory with --data-dir")
 }
 
 // repair drops the damaged parts of the data of the in-memory API server, unless the server is running.
@@ -185,10 +184,8 @@ func checkUnused(dir string, inMemory bool) error {
 		what, locked, other, hint = "API server in memory", "lock", etcdData, "omit --in-memory"
 	}
 	if exists(filepath.Join(dir, other)) {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("the data in %s belongs to another kind of API server", dir),
-			Hint:    hint + ", or choose another --data-dir",
-		}
+		return diagnostic.New(fmt.Sprintf("the data in %s belongs to another kind of API server", dir),
+			hint+", or choose another --data-dir")
 	}
 	lock := flock.New(filepath.Join(dir, locked), flock.SetFlag(os.O_RDWR))
 	defer lock.Close()
@@ -198,10 +195,8 @@ func checkUnused(dir string, inMemory bool) error {
 	case err != nil:
 		return unusableData(err)
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("a running %s uses the data in %s", what, dir),
-		Hint:    "stop it, or choose another --data-dir",
-	}
+	return diagnostic.New(fmt.Sprintf("a running %s uses the data in %s", what, dir),
+		"stop it, or choose another --data-dir")
 }
 
 // unreadable returns an error if an in-memory API server ended because it cannot read its data, and nil otherwise.
@@ -223,10 +218,8 @@ func unreadable(crash *CrashError) error {
 }
 
 func portTaken(port int) error {
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("port %d of 127.0.0.1 is taken", port),
-		Hint:    "choose another --port, or omit it for a free one",
-	}
+	return diagnostic.New(fmt.Sprintf("port %d of 127.0.0.1 is taken", port),
+		"choose another --port, or omit it for a free one")
 }
 
 func portFree(port int) bool {

@@ -103,11 +103,8 @@ func ValidateVersion(name string) error {
 }
 
 func unknownVersion(name, named string) error {
-	d := &diagnostic.Error{
-		Message: "unknown Kubernetes version " + diagnostic.Quote(name),
-		Hint:    "kctrl compiles " + strings.Join(Versions(), ", "),
-		Class:   diagnostic.ErrUsage,
-	}
+	d := diagnostic.Usage("unknown Kubernetes version "+diagnostic.Quote(name),
+		"kctrl compiles "+strings.Join(Versions(), ", "))
 	all := releases()
 	switch i := slices.IndexFunc(all, func(r string) bool { return semver.MajorMinor(r) == semver.MajorMinor(named) }); {
 	case !semver.IsValid(named):

@@ -60,17 +60,12 @@ func (e *Environment) Usable() error {
 		if !e.Ready {
 			hint = ", " + again + " tries again"
 		}
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("environment %q crashed: %s no longer runs", e.Name, crash.Component),
-			Hint:    "kctrl env status shows the end of its log" + hint,
-			Cause:   crash,
-		}
+		return diagnostic.Because(crash,
+			fmt.Sprintf("environment %q crashed: %s no longer runs", e.Name, crash.Component),
+			"kctrl env status shows the end of its log"+hint)
 	}
 	if !e.Ready {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("environment %q is not ready yet", e.Name),
-			Hint:    again + " returns when it is",
-		}
+		return diagnostic.New(fmt.Sprintf("environment %q is not ready yet", e.Name), again+" returns when it is")
 	}
 	return nil
 }
@@ -121,10 +116,8 @@ func (es *Environments) load(name string) (*Environment, error) {
 		return nil, broken(err)
 	}
 	if env.Version > stateVersion {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("environment %q was started by a newer kctrl", name),
-			Hint:    "use that kctrl, or stop its processes and remove " + es.path(name),
-		}
+		return nil, diagnostic.New(fmt.Sprintf("environment %q was started by a newer kctrl", name),
+			"use that kctrl, or stop its processes and remove "+es.path(name))
 	}
 	env.Name = name
 	return env, nil

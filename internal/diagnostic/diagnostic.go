@@ -35,6 +35,14 @@ type Error struct {
 	Cause error
 }
 
+// New returns an error without a position.
+func New(message, hint string) *Error { return &Error{Message: message, Hint: hint} }
+
+// Because returns an error with a cause, which the message contains.
+func Because(cause error, message, hint string) *Error {
+	return &Error{Message: message, Hint: hint, Cause: cause}
+}
+
 // Usage returns an error in a command line.
 func Usage(message, hint string) *Error { return &Error{Message: message, Hint: hint, Class: ErrUsage} }
 

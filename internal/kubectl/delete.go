@@ -122,8 +122,7 @@ func (c *Client) finish(ctx context.Context, ref reference, o DeleteOptions) err
 		return false, nil
 	})
 	if timedOut(err) {
-		return &diagnostic.Error{Message: fmt.Sprintf("%v, and it still exists: %s", err, held.why), Hint: held.hint,
-			Cause: err}
+		return diagnostic.Because(err, fmt.Sprintf("%v, and it still exists: %s", err, held.why), held.hint)
 	}
 	if err != nil {
 		return err

@@ -35,11 +35,8 @@ type Selection struct {
 // Select parses the arguments of a command: RESOURCE[,RESOURCE...] [NAME...], or one RESOURCE/NAME.
 func Select(args []string) (Selection, error) {
 	usage := func(message string) (Selection, error) {
-		return Selection{}, &diagnostic.Error{
-			Message: message,
-			Hint:    "use guestbooks, guestbooks sample, guestbooks/sample or deployments,services",
-			Class:   diagnostic.ErrUsage,
-		}
+		return Selection{}, diagnostic.Usage(message,
+			"use guestbooks, guestbooks sample, guestbooks/sample or deployments,services")
 	}
 	if len(args) == 0 || slices.Contains(args, "") {
 		return usage("want a resource")
@@ -69,11 +66,9 @@ func Select(args []string) (Selection, error) {
 func (s Selection) Validate() error {
 	switch {
 	case len(s.Names) > 0 && s.Labels+s.Fields != "":
-		return &diagnostic.Error{Message: "names and selectors cannot be combined",
-			Hint: "omit the names, or -l and --field-selector", Class: diagnostic.ErrUsage}
+		return diagnostic.Usage("names and selectors cannot be combined", "omit the names, or -l and --field-selector")
 	case len(s.Names) > 0 && s.AllNamespaces:
-		return &diagnostic.Error{Message: "a name requires one namespace", Hint: "omit -A, and choose the namespace with -n",
-			Class: diagnostic.ErrUsage}
+		return diagnostic.Usage("a name requires one namespace", "omit -A, and choose the namespace with -n")
 	}
 	return nil
 }
@@ -144,8 +139,7 @@ func (c *Client) Get(ctx context.Context, out io.Writer, s Selection, o GetOptio
 		return err
 	}
 	if o.Watch && len(resources) > 1 {
-		return &diagnostic.Error{Message: "only one resource can be watched", Hint: "omit -w, or name one resource",
-			Class: diagnostic.ErrUsage}
+		return diagnostic.Usage("only one resource can be watched", "omit -w, or name one resource")
 	}
 	if o.Watch && len(s.Names) > 1 {
 		return &diagnostic.Error{Message: "only one object, or all objects of a resource, can be watched",

@@ -62,11 +62,9 @@ func (c *Client) discover(ctx context.Context) error {
 		}
 		var groups discovery.APIGroupDiscoveryList
 		if err := json.Unmarshal(content, &groups); err != nil || groups.Kind != "APIGroupDiscoveryList" {
-			return &diagnostic.Error{
-				Message: "the server does not support aggregated discovery, which Kubernetes 1.27 and newer have",
-				Hint:    "use kubectl with this server",
-				Cause:   err,
-			}
+			return diagnostic.Because(err,
+				"the server does not support aggregated discovery, which Kubernetes 1.27 and newer have",
+				"use kubectl with this server")
 		}
 		for _, group := range groups.Items {
 			for _, version := range group.Versions {
@@ -149,10 +147,8 @@ func (c *Client) named(ctx context.Context, name string) ([]Resource, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("the server has no resource %q", name),
-			Hint:    "use a name such as guestbooks or guestbooks.webapp.example.com, and apply its CRD first",
-		}
+		return nil, diagnostic.New(fmt.Sprintf("the server has no resource %q", name),
+			"use a name such as guestbooks or guestbooks.webapp.example.com, and apply its CRD first")
 	}
 	if len(found) == 1 || found[0].Group == "" || slices.Contains(found[0].categories, name) {
 		return found, nil
@@ -195,8 +191,6 @@ func severalGroups(name string, found []Resource) error {
 	for _, r := range found {
 		names = append(names, r.plural())
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("several API groups have a resource %q", name),
-		Hint:    "use one of them: " + strings.Join(names, ", "),
-	}
+	return diagnostic.New(fmt.Sprintf("several API groups have a resource %q", name),
+		"use one of them: "+strings.Join(names, ", "))
 }

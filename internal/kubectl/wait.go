@@ -47,11 +47,8 @@ func (c *Client) waitForCondition(ctx context.Context, ref reference, condition,
 		return strings.EqualFold(status, wanted), nil
 	})
 	if timedOut(err) {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("condition %s of %s is %s: %v", condition, ref, status, err),
-			Hint:    "look at the object with -o yaml, and at the log of its operator; --timeout waits longer",
-			Cause:   err,
-		}
+		return diagnostic.Because(err, fmt.Sprintf("condition %s of %s is %s: %v", condition, ref, status, err),
+			"look at the object with -o yaml, and at the log of its operator; --timeout waits longer")
 	}
 	return err
 }
