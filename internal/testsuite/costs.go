@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,58 @@ func readCosts(file string) ([]cost, error) {
 		}
 		all = append(all, c)
 	}
+}
+
+// appendCosts appends costs to a file. Other processes append to it at the same time.
+func appendCosts(file string, costs ...cost) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	for _, c := range costs {
+		if err := encoder.Encode(c); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("save costs: %w", err)
+	}
+	_, err = f.Write(text.Bytes())
+	return errors.Join(err, f.Close())
+}
+
+// part is a package in a step, or a step with a command, whose package is empty.
+type part struct {
+	step int
+	pkg  string
+}
+
+// openResults returns what passed in earlier runs with this file, and drops the costs of all other packages.
+func openResults(file string) (passed map[part]bool, err error) {
+	costs, err := readCosts(file)
+	if err != nil {
+		return nil, err
+	}
+	passed = map[part]bool{}
+	for _, c := range costs {
+		if c.Passed {
+			passed[part{c.Step, c.Package}] = true
+		}
+	}
+	costs = slices.DeleteFunc(costs, func(c cost) bool { return !passed[part{c.Step, c.Package}] })
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.RemoveAll(file)); err != nil {
+		return nil, err
+	}
+	return passed, appendCosts(file, costs...)
+}
+
+// totalOf returns the CPU seconds of all runs.
+func totalOf(costs []cost) (seconds float64) {
+	for _, c := range costs {
+		if c.Step == wholeRun {
+			seconds += c.CPU
+		}
+	}
+	return seconds
 }
 
 // tooExpensive returns an error for each test that uses more than limit and has no entry in expensive.
@@ -120,6 +173,7 @@ func sums(costs []cost, total float64) map[string]float64 {
 	found := map[string]float64{totalKey: total, compilingKey: total}
 	for _, c := range costs {
 		switch story, isScript := strings.CutPrefix(c.Test, "TestScript/"); {
+		case c.Package == "":
 		case c.Test == "":
 			found[packageRow+"|"+c.Package] += c.CPU
 			found[compilingKey] -= c.CPU

@@ -14,13 +14,18 @@ import (
 // measureCommand is the argument with which go test -exec calls this program.
 const measureCommand = "measure"
 
-// cost is the CPU time of a test: the time of its process and of all processes that it started and waited for.
+// cost is the CPU time of a test: the time of its process and of all processes that it started and waited for. Without
+// a package, it is the cost of a step with a command or, if Step is wholeRun, of all processes of a run.
 type cost struct {
 	Step    int
-	Package string  // directory
-	Test    string  // with at most one subtest; empty for the whole package
+	Package string  `json:",omitempty"` // directory
+	Test    string  `json:",omitempty"` // with at most one subtest; empty for the whole package
 	CPU     float64 // seconds
+	Passed  bool    `json:",omitempty"` // the whole package passed; false for a test
 }
+
+// wholeRun is the step of the cost of a run.
+const wholeRun = -1
 
 // measure runs a test binary with the tests that its step selects, and appends its costs to the results. It returns the
 // exit code of the binary.
@@ -42,14 +47,11 @@ func measured(args []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	root, err := repository(dir)
+	pkg, err := filepath.Rel(os.Getenv(rootVariable), dir)
 	if err != nil {
 		return 1, err
 	}
-	pkg, err := packageOf(root, dir)
-	if err != nil {
-		return 1, err
-	}
+	pkg = filepath.ToSlash(pkg)
 	if pattern := skipped(pkg); pattern != "" && os.Getenv(allVariable) == "" {
 		args = append(args, "-test.skip="+pattern)
 	}
@@ -85,23 +87,13 @@ func measured(args []string) (int, error) {
 		return 1, waitErr
 	}
 	total := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	if err := m.save(os.Getenv(resultsVariable), index, pkg, total.Seconds()); err != nil {
+	code := cmd.ProcessState.ExitCode()
+	if code < 0 {
+		code = 2
+	}
+	whole := cost{Step: index, Package: pkg, CPU: total.Seconds(), Passed: code == 0}
+	if err := appendCosts(os.Getenv(resultsVariable), m.all(whole)...); err != nil {
 		return 1, err
 	}
-	if code := cmd.ProcessState.ExitCode(); code >= 0 {
-		return code, nil
-	}
-	return 2, nil
-}
-
-// repository returns the nearest directory above dir with .ci/run: the root of the repository.
-func repository(dir string) (string, error) {
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, ".ci", "run")); err == nil {
-			return at, nil
-		}
-		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("no .ci/run above %s", dir)
-		}
-	}
+	return code, nil
 }

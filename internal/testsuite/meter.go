@@ -2,10 +2,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -103,24 +100,13 @@ func unit(name string) string {
 	return strings.Join(parts[:min(len(parts), 2)], "/")
 }
 
-// save appends the costs to a file. Other processes append to it at the same time.
-func (m *meter) save(file string, step int, pkg string, total float64) error {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	err := enc.Encode(cost{step, pkg, "", total})
+// all returns the cost of a package, and of its tests.
+func (m *meter) all(whole cost) []cost {
+	costs := []cost{whole}
 	for test, cpu := range m.costs {
-		if err == nil && cpu >= 0.1 {
-			err = enc.Encode(cost{step, pkg, test, cpu})
+		if cpu >= 0.1 {
+			costs = append(costs, cost{Step: whole.Step, Package: whole.Package, Test: test, CPU: cpu})
 		}
 	}
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("save costs: %w", err)
-	}
-	defer f.Close()
-	_, err = f.Write(text.Bytes())
-	return err
+	return costs
 }

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ import (
 // The environment variables that the suite sets for measuring processes.
 const (
 	resultsVariable = "KCTRL_TESTSUITE_RESULTS" // the file to which costs are appended
+	rootVariable    = "KCTRL_TESTSUITE_ROOT"    // the root of the repository
 	stepVariable    = "KCTRL_TESTSUITE_STEP"    // the index of the step in steps
 	allVariable     = "KCTRL_TESTSUITE_ALL"     // set if nightly tests run
 )
@@ -30,9 +30,8 @@ const (
 type suite struct {
 	all     bool
 	start   time.Time
-	kept    *progress
-	results string // path
-	step    int    // current step
+	kept    map[part]bool // what passed in earlier runs
+	results string        // path of the file with costs
 	out     io.Writer
 	planned []planned
 
@@ -59,17 +58,17 @@ func (s *suite) plan(ctx context.Context, only string) error {
 		if len(st.command) == 0 {
 			list, err := testPackages(ctx, st)
 			errs = append(errs, err)
-			p.packages = slices.DeleteFunc(list, func(pkg string) bool { return s.kept.has(i, directory(pkg)) })
+			p.packages = slices.DeleteFunc(list, func(pkg string) bool { return s.kept[part{i, directory(pkg)}] })
 			if len(p.packages) == 0 {
 				continue
 			}
-		} else if s.kept.has(i, "") {
+		} else if s.kept[part{i, ""}] {
 			continue
 		}
 		s.packages += len(p.packages)
 		s.planned = append(s.planned, p)
 	}
-	if len(s.planned) == 0 && len(s.kept.done) == 0 {
+	if len(s.planned) == 0 && len(s.kept) == 0 {
 		errs = append(errs, fmt.Errorf("unknown step %q", only))
 	}
 	return errors.Join(errs...)
@@ -126,10 +125,11 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 			fmt.Fprintf(s.out, "FAIL %s: %v\n", strings.Join(p.command, " "), err)
 			return ctx.Err()
 		}
-		return errors.Join(s.kept.add(p.index, ""), ctx.Err())
+		return errors.Join(appendCosts(s.results, cost{Step: p.index, Passed: true}), ctx.Err())
 	}
 	self, err := os.Executable()
-	if err != nil {
+	root, rootErr := os.Getwd()
+	if err := errors.Join(err, rootErr); err != nil {
 		return err
 	}
 	cmd.Args = append(cmd.Args, "-json", "-vet=off", "-exec", self+" "+measureCommand)
@@ -144,8 +144,8 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 	}
 	cmd.Args = append(cmd.Args, p.packages...)
 	// Programs that are built with -trimpath do not contain GOROOT, but tests read the source there.
-	cmd.Env = append(cmd.Env, "GOROOT="+goEnv("GOROOT"))
-	cmd.Env = append(cmd.Env, resultsVariable+"="+s.results, stepVariable+"="+strconv.Itoa(p.index))
+	cmd.Env = append(cmd.Env, "GOROOT="+goEnv("GOROOT"), rootVariable+"="+root, resultsVariable+"="+s.results,
+		stepVariable+"="+strconv.Itoa(p.index))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -153,7 +153,6 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s: %w", cmd, err)
 	}
-	s.step = p.index
 	s.report(out)
 	if err := cmd.Wait(); err != nil && len(s.failed) == 0 {
 		s.failed[p.name] = true
@@ -268,11 +267,6 @@ func (s *suite) ended(e event, name string) {
 	if e.Action != "skip" {
 		s.done++
 	}
-	if e.Action == "pass" {
-		if err := s.kept.add(s.step, directory(e.Package)); err != nil {
-			fmt.Fprintf(s.out, "not kept: %v\n", err)
-		}
-	}
 	fmt.Fprintf(s.out, "%s [%d/%d] %-4s %s  %.1fs\n", s.elapsed(), s.done, s.packages, result, name, e.Elapsed)
 }
 
@@ -325,7 +319,7 @@ func (s *suite) summarize(costs []cost, total float64, known bool) {
 	if known {
 		tests := 0.0
 		for _, c := range costs {
-			if c.Test == "" {
+			if c.Test == "" && c.Package != "" {
 				tests += c.CPU
 			}
 		}
@@ -344,13 +338,4 @@ func (s *suite) verdict(costs []cost) error {
 		errs = append(errs, tooExpensive(costs)...)
 	}
 	return errors.Join(errs...)
-}
-
-// packageOf returns the package whose tests run in the directory dir, relative to the root of the repository.
-func packageOf(root, dir string) (string, error) {
-	rel, err := filepath.Rel(root, dir)
-	if err != nil {
-		return "", err
-	}
-	return filepath.ToSlash(rel), nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -157,34 +156,29 @@ func TestTableKeepsTheOtherColumn(t *testing.T) {
 }
 
 func TestRunsContinueWhereTheLastOneEnded(t *testing.T) {
-	dir := t.TempDir()
-	first, err := openProgress(dir)
+	file := filepath.Join(t.TempDir(), "new", "costs")
+	if passed, err := openResults(file); err != nil || len(passed) != 0 {
+		t.Fatalf("passed: %v, %v, want nothing in a new directory", passed, err)
+	}
+	err := appendCosts(file,
+		cost{Step: 3, Package: "a", CPU: 5, Passed: true}, cost{Step: 3, Package: "a", Test: "T", CPU: 4},
+		cost{Step: 3, Package: "b", CPU: 7}, cost{Step: 3, Package: "b", Test: "T", CPU: 6},
+		cost{Step: 0, Passed: true}, cost{Step: wholeRun, CPU: 12, Passed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(first.file("costs"), []byte(`{"Step":3,"Package":"a","CPU":5}
-{"Step":3,"Package":"b","CPU":7}
-`), 0o600); err != nil {
+	passed, err := openResults(file)
+	if err != nil || !passed[part{3, "a"}] || !passed[part{0, ""}] || passed[part{3, "b"}] || passed[part{4, "a"}] {
+		t.Errorf("passed: %v, %v, want a in step 3, and step 0", passed, err)
+	}
+	if err := appendCosts(file, cost{Step: wholeRun, CPU: 3, Passed: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(first.add(3, "a"), first.add(0, "")); err != nil {
-		t.Fatal(err)
+	costs, err := readCosts(file)
+	if err != nil || slices.ContainsFunc(costs, func(c cost) bool { return c.Package == "b" }) || len(costs) != 5 {
+		t.Errorf("costs: %v, %v, want none of b, which did not pass", costs, err)
 	}
-	if _, err := first.spend(12); err != nil {
-		t.Fatal(err)
-	}
-	next, err := openProgress(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !next.has(3, "a") || !next.has(0, "") || next.has(3, "b") || next.has(4, "a") {
-		t.Errorf("done: %v, want a in step 3, and step 0", next.done)
-	}
-	costs, err := readCosts(next.file("costs"))
-	if err != nil || len(costs) != 1 || costs[0].Package != "a" {
-		t.Errorf("costs: %v, %v, want those of a: b did not pass", costs, err)
-	}
-	if total, err := next.spend(3); err != nil || total != 15 {
-		t.Errorf("%v CPU seconds, %v, want 15", total, err)
+	if total := totalOf(costs); total != 15 {
+		t.Errorf("%v CPU seconds, want 15", total)
 	}
 }
