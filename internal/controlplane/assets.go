@@ -2,11 +2,7 @@ package controlplane
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,107 +82,14 @@ func (a Assets) command(name string, flags []string) []string {
 	return append([]string{filepath.Join(a.dir, name)}, flags...)
 }
 
-// discardDamaged removes the binary and returns an error if its content differs from the content of the compiled
-// binary. The next Build then compiles it again. discardDamaged reads the whole binary, so it is called only after a
-// binary failed to start.
-func (a Assets) discardDamaged() error {
-	if a.multiCall == "" {
-		return nil
-	}
-	damage := a.multiCall.verify()
-	if damage == nil {
-		return nil
-	}
-	d := &diagnostic.Error{Message: damage.Error(), Hint: "run the command again, which compiles it again", Cause: damage}
-	if err := os.Remove(string(a.multiCall)); err != nil {
-		d.Hint = "remove " + string(a.multiCall) + ", and run the command again, which compiles it again"
-	}
-	return d
-}
-
-// binary is the path of a binary in the cache. A file beside it, with the suffix .sum, contains its size and its
-// SHA-256. Binaries from older versions of kctrl have no such file and are considered intact.
+// binary is the path of a binary in the cache. A file at this path is complete, see install.
 type binary string
 
-func (b binary) sumPath() string { return string(b) + ".sum" }
+func (b binary) exists() bool { return exists(string(b)) }
 
-// check returns fs.ErrNotExist if the binary does not exist, and another error if its size is wrong, for example after
-// a power failure. It does not read the binary.
-func (b binary) check() error {
-	info, err := os.Stat(string(b))
-	if err != nil {
-		return err
-	}
-	size, _, err := b.sum()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return b.damaged(err.Error())
-	case info.Size() != size:
-		return b.damaged(fmt.Sprintf("it has %d bytes of %d", info.Size(), size))
-	}
-	return nil
-}
-
-// verify returns an error if the content of the binary differs from the compiled one.
-func (b binary) verify() error {
-	_, want, err := b.sum()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return b.damaged(err.Error())
-	}
-	_, got, err := sumOf(string(b))
-	if err != nil {
-		return b.damaged(err.Error())
-	}
-	if got != want {
-		return b.damaged("its SHA-256 differs from the recorded one")
-	}
-	return nil
-}
-
-func (b binary) damaged(how string) error {
-	return fmt.Errorf("the compiled control plane %s is damaged: %s", string(b), how)
-}
-
-// sum returns the recorded size and SHA-256 of the binary.
-func (b binary) sum() (size int64, hash string, err error) {
-	text, err := os.ReadFile(b.sumPath())
-	if err != nil {
-		return 0, "", err
-	}
-	if _, err := fmt.Sscanf(string(text), "%d %64s", &size, &hash); err != nil {
-		return 0, "", fmt.Errorf("%s: %w", b.sumPath(), err)
-	}
-	return size, hash, nil
-}
-
-// sumOf returns the size and the SHA-256 of a file.
-func sumOf(path string) (size int64, hash string, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer file.Close()
-	h := sha256.New()
-	size, err = io.Copy(h, file)
-	return size, hex.EncodeToString(h.Sum(nil)), err
-}
-
-// install moves a compiled binary to its place in the cache and writes its sum. The move is atomic, even if the power
-// fails.
+// install moves a compiled binary to its place in the cache. The move is atomic, even if the power fails.
 func (b binary) install(built string) error {
-	size, hash, err := sumOf(built)
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(filepath.Dir(string(b)), 0o700); err != nil {
-		return err
-	}
-	if err := replaceFile(b.sumPath(), fmt.Appendf(nil, "%d %s\n", size, hash)); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(built, os.O_WRONLY, 0)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +35,7 @@ func Build(ctx context.Context, opts Options, progress Progress) (Assets, error)
 		return Assets{}, err
 	}
 	for _, b := range builds {
-		if b.binary.check() == nil {
+		if b.binary.exists() {
 			b.binary.used()
 			return Assets{multiCall: b.binary}, nil
 		}
@@ -52,7 +51,7 @@ func Compiled(ctx context.Context, opts Options) bool {
 		return true
 	}
 	builds, err := builds(ctx, release, opts)
-	return err != nil || slices.ContainsFunc(builds, func(b *build) bool { return b.binary.check() == nil })
+	return err != nil || slices.ContainsFunc(builds, func(b *build) bool { return b.binary.exists() })
 }
 
 // builds returns the possible builds for opts. Any one of them suffices, and the first is the one to compile.
@@ -145,11 +144,8 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 		return err
 	}
 	defer unlock()
-	switch err := b.binary.check(); {
-	case err == nil:
+	if b.binary.exists() {
 		return nil
-	case !errors.Is(err, fs.ErrNotExist):
-		progress.Step(err.Error() + "; compiling it again")
 	}
 	// Only the holder of the lock uses this directory, so any content is from a process that was killed.
 	work := dir + ".build"

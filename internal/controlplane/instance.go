@@ -128,11 +128,6 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 	}
 	for attempt := 1; ; attempt++ {
 		instance, err := start(ctx, assets, opts, ids)
-		if err != nil && ctx.Err() == nil {
-			if damage := assets.discardDamaged(); damage != nil {
-				return nil, damage
-			}
-		}
 		crash, crashed := errors.AsType[*CrashError](err)
 		if crashed && unreadable(crash) != nil {
 			return nil, unreadable(crash)

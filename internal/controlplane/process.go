@@ -97,7 +97,8 @@ func startComponent(name, dir string, command []string, attached bool) (*compone
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	c.cmd.SysProcAttr = processAttributes(attached)
 	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+		return nil, diagnostic.Because(err, fmt.Sprintf("start %s: %v", name, err),
+			"if the program is damaged, remove it: kctrl compiles its own programs again")
 	}
 	go func() {
 		c.err = c.cmd.Wait()
