@@ -54,21 +54,25 @@ func (s *suite) run(
 	running := make(chan string)
 	go func() {
 		last := ""
-		for line := range lines(read) {
+		for output := bufio.NewReader(read); ; {
+			line, err := output.ReadString('\n')
 			o.output = append(o.output[max(0, len(o.output)-keptLines):], line)
-			if match := testLine.FindStringSubmatch(line); match == nil {
-				continue
-			} else if match[1] == "=== RUN" {
+			switch match := testLine.FindStringSubmatch(line); {
+			case match == nil:
+			case match[1] == "=== RUN":
 				last = match[2]
 				o.add(last)
-			} else if o.failed == "" {
+			case o.failed == "":
 				o.failed = match[2]
 				if mutant > 0 {
 					_ = kill()
 				}
 			}
+			if err != nil {
+				running <- last
+				return
+			}
 		}
-		running <- last
 	}()
 	start := time.Now()
 	err = cmd.Run()
@@ -91,19 +95,6 @@ func (s *suite) run(
 
 // testLine matches lines of test output about the start and the failure of a test.
 var testLine = regexp.MustCompile(`\x16\s*(=== RUN|--- FAIL):?\s+(\S+)`)
-
-// lines returns the lines of r, of any length, until its end.
-func lines(r io.Reader) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		buffered := bufio.NewReader(r)
-		for {
-			line, err := buffered.ReadString('\n')
-			if !yield(line) || err != nil {
-				return
-			}
-		}
-	}
-}
 
 // keptLines is the number of output lines to keep for a test that fails without a mutant.
 const keptLines = 40

@@ -3,8 +3,8 @@
 package regular
 
 import (
+	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -45,27 +45,14 @@ func ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
+	var content bytes.Buffer
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-		content := make([]byte, 0, info.Size()+1)
-		return readAll(file, content)
+		content.Grow(int(info.Size()) + bytes.MinRead) // one allocation
 	}
-	return io.ReadAll(file)
-}
-
-// readAll reads the rest of a file into buffer, and enlarges the buffer if the file is larger.
-func readAll(file *os.File, buffer []byte) ([]byte, error) {
-	for {
-		n, err := file.Read(buffer[len(buffer):cap(buffer)])
-		buffer = buffer[:len(buffer)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return buffer, nil
-		case err != nil:
-			return nil, err
-		case len(buffer) == cap(buffer):
-			buffer = append(buffer, 0)[:len(buffer)]
-		}
+	if _, err := content.ReadFrom(file); err != nil {
+		return nil, err
 	}
+	return content.Bytes(), nil
 }
 
 // Check closes a file opened with [Flags] and returns an error if it is neither a regular file nor a directory.

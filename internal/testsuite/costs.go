@@ -107,22 +107,14 @@ func totalOf(costs []cost) (seconds float64) {
 // tooExpensive returns an error for each test that uses more than limit and has no entry in expensive.
 func tooExpensive(costs []cost) (errs []error) {
 	for _, c := range costs {
-		if c.Test == "" || c.CPU <= limit || allowed(c) {
+		isListed := slices.ContainsFunc(expensive, func(e expense) bool { return e.pkg == c.Package && e.test == c.Test })
+		if c.Test == "" || c.CPU <= limit || isListed {
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%s %s uses %.0f CPU seconds, more than %d: make it cheaper, or give a reason in "+
 			"expensive (internal/testsuite/nightly.go)", c.Package, c.Test, c.CPU, limit))
 	}
 	return errs
-}
-
-func allowed(c cost) bool {
-	for _, e := range expensive {
-		if e.pkg == c.Package && e.test == c.Test {
-			return true
-		}
-	}
-	return false
 }
 
 const (

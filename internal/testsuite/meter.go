@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -55,11 +56,8 @@ func (m *meter) observe(line string) {
 }
 
 func (m *meter) drop(name string) {
-	for i, running := range m.running {
-		if running == name {
-			m.running = append(m.running[:i], m.running[i+1:]...)
-			return
-		}
+	if i := slices.Index(m.running, name); i >= 0 {
+		m.running = slices.Delete(m.running, i, i+1)
 	}
 }
 
@@ -86,12 +84,7 @@ func (m *meter) attribute() {
 }
 
 func (m *meter) hasSubtest(name string) bool {
-	for _, other := range m.running {
-		if strings.HasPrefix(other, name+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.running, func(other string) bool { return strings.HasPrefix(other, name+"/") })
 }
 
 // unit returns the test to which the limit applies: a test function, or one of its subtests.

@@ -227,8 +227,10 @@ var onRealServer = []real{
 	{"runtime/webhook", `^TestOnAServer$`, "kube-apiserver calls webhooks over TLS, with its own timeouts and caches"},
 }
 
+type expense struct{ pkg, test, reason string }
+
 // expensive lists the tests that may use more than limit CPU seconds in make test.
-var expensive = []struct{ pkg, test, reason string }{
+var expensive = []expense{
 	{"cmd/kctrl", "TestScript/migrate_code", "it compiles an operator and its tests on both APIs, and checks them twice"},
 	{"runtime/manager", "TestOnAServerOfProcesses", "the CPU time of etcd and kube-apiserver is added when they end, " +
 		"after minutes of failures"},
