@@ -11,11 +11,16 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 const certificateLifetime = 365 * 24 * time.Hour
@@ -35,18 +40,12 @@ func newAuthority(name string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	template, err := certificateTemplate(pkix.Name{CommonName: name})
+	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
 	if err != nil {
 		return nil, err
 	}
-	template.IsCA, template.BasicConstraintsValid = true, true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := x509.ParseCertificate(der)
-	return &authority{certificate: certificate, key: key, pem: encodePEM("CERTIFICATE", der)}, err
+	encoded, err := cert.EncodeCertificates(certificate)
+	return &authority{certificate: certificate, key: key, pem: encoded}, err
 }
 
 // server issues a certificate for a server on loopback. The certificate is also valid for clients, because etcd
@@ -71,41 +70,25 @@ func (a *authority) issue(subject pkix.Name, usage func(*x509.Certificate)) (pai
 	if err != nil {
 		return pair{}, err
 	}
-	template, err := certificateTemplate(subject)
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return pair{}, err
 	}
-	template.KeyUsage = x509.KeyUsageDigitalSignature
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      subject,
+		NotBefore:    now.Add(-time.Minute),
+		NotAfter:     now.Add(certificateLifetime),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+	}
 	usage(template)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
 		return pair{}, err
 	}
-	keyPEM, err := privateKeyPEM(key)
-	return pair{certificate: encodePEM("CERTIFICATE", der), key: keyPEM}, err
-}
-
-func certificateTemplate(subject pkix.Name) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	return &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      subject,
-		NotBefore:    now.Add(-time.Minute),
-		NotAfter:     now.Add(certificateLifetime),
-	}, nil
-}
-
-func privateKeyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	return encodePEM("PRIVATE KEY", der), err
-}
-
-func encodePEM(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
+	return pair{certificate: pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), key: keyPEM}, err
 }
 
 // identities are all keys and certificates of one instance.
@@ -132,7 +115,7 @@ func loadIdentities(dir, kubeconfig string, now time.Time) (*identities, error) 
 			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 		return err
 	}
-	for _, name := range certificateFiles {
+	for _, name := range slices.Sorted(maps.Keys(certificates)) {
 		certificate, err := os.ReadFile(filepath.Join(dir, name+".crt"))
 		if err != nil {
 			return nil, err
@@ -156,8 +139,14 @@ func loadIdentities(dir, kubeconfig string, now time.Time) (*identities, error) 
 	return ids, nil
 }
 
-// certificateFiles are the names of the certificates that the processes of an instance read. Each has a key.
-var certificateFiles = []string{"etcd", "etcd-client", "apiserver", "service-account"}
+// certificates issue the certificates that the processes of an instance read, by the names of their files. Each has a
+// key.
+var certificates = map[string]func(*authority) (pair, error){
+	"etcd":            func(a *authority) (pair, error) { return a.server("etcd") },
+	"etcd-client":     func(a *authority) (pair, error) { return a.client("kube-apiserver") },
+	"apiserver":       func(a *authority) (pair, error) { return a.server("kube-apiserver") },
+	"service-account": func(a *authority) (pair, error) { return a.client("service-accounts") },
+}
 
 // writeIdentities issues all certificates of an instance and writes those for its processes into dir.
 func writeIdentities(dir string) (*identities, error) {
@@ -165,24 +154,11 @@ func writeIdentities(dir string) (*identities, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := &identities{authority: ca.pem}
 	files := map[string][]byte{"ca.crt": ca.pem}
-	for name, issue := range map[string]func() (pair, error){
-		"etcd":        func() (pair, error) { return ca.server("etcd") },
-		"etcd-client": func() (pair, error) { return ca.client("kube-apiserver") },
-		"apiserver":   func() (pair, error) { return ca.server("kube-apiserver") },
-		"service-account": func() (pair, error) {
-			return ca.client("service-accounts")
-		},
-		"admin": func() (pair, error) { return ca.client("kctrl-admin", "system:masters") },
-	} {
-		p, err := issue()
+	for name, issue := range certificates {
+		p, err := issue(ca)
 		if err != nil {
 			return nil, fmt.Errorf("make certificate %s: %w", name, err)
-		}
-		if name == "admin" {
-			ids.admin = p
-			continue
 		}
 		files[name+".crt"], files[name+".key"] = p.certificate, p.key
 	}
@@ -191,5 +167,6 @@ func writeIdentities(dir string) (*identities, error) {
 			return nil, unwritable(dir, err)
 		}
 	}
-	return ids, nil
+	admin, err := ca.client("kctrl-admin", "system:masters")
+	return &identities{authority: ca.pem, admin: admin}, err
 }

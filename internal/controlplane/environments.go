@@ -146,7 +146,7 @@ func (es *Environments) resume(ctx context.Context, env *Environment,
 	}
 	if err != nil {
 		es.notice("the certificates of environment %q were renewed: %v", env.Name, err)
-		if err := es.stop(ctx, env.Name); err != nil {
+		if _, err := stopProcesses(ctx, es.path(env.Name)); err != nil {
 			return Resumed, err
 		}
 	}
@@ -374,7 +374,7 @@ func (es *Environments) Down(ctx context.Context, name string) error {
 
 // remove stops the processes of an environment and removes its directory.
 func (es *Environments) remove(ctx context.Context, name string) error {
-	if err := es.stop(ctx, name); err != nil {
+	if _, err := stopProcesses(ctx, es.path(name)); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(es.path(name)); err != nil {
@@ -383,19 +383,19 @@ func (es *Environments) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// stop ends the processes of an environment, in the reverse order of their start. It lists the running processes
-// instead of reading the state, which may be unreadable or outdated.
-func (es *Environments) stop(ctx context.Context, name string) error {
-	running, err := processesOf(es.path(name))
+// stopProcesses ends the processes of the instance in dir, in the reverse order of their start, and returns them. It
+// lists the running processes instead of reading the state, which may be unreadable or outdated.
+func stopProcesses(ctx context.Context, dir string) ([]Process, error) {
+	running, err := processesOf(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, p := range slices.Backward(running) {
 		if err := stopProcess(ctx, p); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return running, nil
 }
 
 func (es *Environments) path(name string) string { return filepath.Join(es.dir, name) }

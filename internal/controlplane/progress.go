@@ -35,17 +35,10 @@ func (p Progress) Step(what string) {
 
 // blank removes the last drawn line from a terminal.
 func (p Progress) blank() string {
-	if p.Out == nil || p.Columns == nil {
+	if p.Columns == nil {
 		return ""
 	}
 	return "\r\x1b[K"
-}
-
-// clear removes the last drawn line.
-func (p Progress) clear() {
-	if blank := p.blank(); blank != "" {
-		io.WriteString(p.Out, blank)
-	}
 }
 
 // update redraws the line. It cuts the text to the width of the terminal, because a wrapped line cannot be redrawn.
@@ -77,7 +70,7 @@ func (p Progress) during(what func() string) (end func()) {
 			case <-tick.C:
 				tell(what())
 			case <-stop:
-				p.clear()
+				io.WriteString(p.Out, p.blank())
 				return
 			}
 		}

@@ -115,18 +115,13 @@ func discard(ctx context.Context, dir string, notice func(string)) error {
 	} else if len(content) == 1 {
 		return os.RemoveAll(dir) // its owner is about to lock it, and will create another one
 	}
-	left, err := processesOf(dir)
+	stopped, err := stopProcesses(ctx, dir)
 	if err != nil {
 		return err
 	}
-	for i := range left {
-		if err := stopProcess(ctx, left[len(left)-1-i]); err != nil {
-			return err
-		}
-	}
 	what := "removed " + dir + " of a killed control plane"
-	if len(left) > 0 {
-		what += "; stopped " + describeProcesses(left)
+	if len(stopped) > 0 {
+		what += "; stopped " + describeProcesses(stopped)
 	}
 	notice(what)
 	return os.RemoveAll(dir)
