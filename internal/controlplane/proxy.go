@@ -3,8 +3,10 @@
 package controlplane
 
 import (
+	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,13 +22,9 @@ const (
 type proxy struct {
 	listener net.Listener
 	to       string
-	work     sync.WaitGroup // the listener, and four goroutines for each connection
-
-	mu      sync.Mutex
-	delay   time.Duration
-	changed chan struct{} // closed when delay changes
-	conns   map[net.Conn]struct{}
-	closed  bool // no further connection is added
+	delay    atomic.Int64       // in nanoseconds
+	end      context.CancelFunc // closes all connections
+	work     sync.WaitGroup     // the listener, and four goroutines for each connection
 }
 
 // newProxy returns a proxy to an address, without delay. It runs until it is closed.
@@ -35,36 +33,26 @@ func newProxy(to string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, to: to, changed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
-	p.work.Go(p.accept)
+	ctx, end := context.WithCancel(context.Background())
+	p := &proxy{listener: listener, to: to, end: end}
+	p.work.Go(func() { p.accept(ctx) })
 	return p, nil
 }
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
 // slow sets the delay of all chunks, including those that the proxy already holds.
-func (p *proxy) slow(delay time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.delay = delay
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
+func (p *proxy) slow(delay time.Duration) { p.delay.Store(int64(delay)) }
 
 // close breaks all connections and waits for the goroutines of the proxy.
 func (p *proxy) close() {
 	p.listener.Close()
-	p.mu.Lock()
-	p.closed = true
-	for conn := range p.conns {
-		conn.Close()
-	}
-	p.mu.Unlock()
+	p.end()
 	p.slow(0)
 	p.work.Wait()
 }
 
-func (p *proxy) accept() {
+func (p *proxy) accept(ctx context.Context) {
 	for {
 		near, err := p.listener.Accept()
 		if err != nil {
@@ -75,22 +63,18 @@ func (p *proxy) accept() {
 			near.Close()
 			continue
 		}
-		p.join(near, far)
+		closeBoth := func() {
+			near.Close()
+			far.Close()
+		}
+		forget := context.AfterFunc(ctx, closeBoth)
+		for from, to := range map[net.Conn]net.Conn{near: far, far: near} {
+			p.pass(from, to, func() {
+				forget()
+				closeBoth()
+			})
+		}
 	}
-}
-
-// join forwards the bytes of both sides until one of them ends.
-func (p *proxy) join(near, far net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		near.Close()
-		far.Close()
-		return
-	}
-	p.conns[near], p.conns[far] = struct{}{}, struct{}{}
-	p.pass(near, far)
-	p.pass(far, near)
 }
 
 // chunk is the result of one read.
@@ -99,8 +83,9 @@ type chunk struct {
 	read time.Time
 }
 
-// pass forwards the bytes from one side to the other, in goroutines of p.
-func (p *proxy) pass(from, to net.Conn) {
+// pass forwards the bytes from one side to the other until one of them ends, in goroutines of p. It then calls end,
+// which closes both sides.
+func (p *proxy) pass(from, to net.Conn, end func()) {
 	underway := make(chan chunk, chunksUnderway)
 	p.work.Go(func() {
 		defer close(underway)
@@ -116,44 +101,21 @@ func (p *proxy) pass(from, to net.Conn) {
 		}
 	})
 	p.work.Go(func() {
-		var broken error
 		for c := range underway {
-			if broken == nil {
-				p.wait(c.read)
-				_, broken = to.Write(c.data)
-			}
-			if broken != nil {
-				from.Close()
+			p.wait(c.read)
+			if _, err := to.Write(c.data); err != nil {
+				break
 			}
 		}
-		p.leave(from, to)
+		end()
+		for range underway { // the reader may wait for space
+		}
 	})
 }
 
 // wait blocks until the delay has passed since read.
 func (p *proxy) wait(read time.Time) {
-	for {
-		p.mu.Lock()
-		left, changed := time.Until(read.Add(p.delay)), p.changed
-		p.mu.Unlock()
-		if left <= 0 {
-			return
-		}
-		timer := time.NewTimer(left)
-		select {
-		case <-timer.C:
-		case <-changed:
-		}
-		timer.Stop()
-	}
-}
-
-// leave closes conns, the two sides of a connection.
-func (p *proxy) leave(conns ...net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, conn := range conns {
-		conn.Close()
-		delete(p.conns, conn)
+	for time.Since(read) < time.Duration(p.delay.Load()) {
+		time.Sleep(time.Millisecond)
 	}
 }
