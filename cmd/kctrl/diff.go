@@ -152,7 +152,7 @@ func runDiff(ctx context.Context, s *streams, o diffOptions) error {
 	}
 	sides := &diffSides{options: input.Options{Dir: dir, Cache: incremental.UserStore()}}
 	defer sides.close()
-	stop := showProgress(s.err)
+	stop := showProgress(s)
 	report, err := sides.compare(ctx, s, o, diff.Options{Accepted: accepted, Now: time.Now()})
 	stop()
 	if err != nil {

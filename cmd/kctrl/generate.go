@@ -90,7 +90,7 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 				return err
 			}
 		}
-		stop := showProgress(s.err)
+		stop := showProgress(s)
 		defer stop()
 		return p.generate(ctx, o.Options)
 	})

@@ -76,7 +76,7 @@ func runRBAC(ctx context.Context, s *streams, o rbacOptions) error {
 		return err
 	}
 	return s.locked(ctx, access(o.edit && !o.write.dryRun), s.anyProject, func(p *openedProject) error {
-		stop := showProgress(s.err)
+		stop := showProgress(s)
 		report, err := rbac.Check(ctx, rbacCheck(p, o.patterns))
 		stop()
 		if err != nil {

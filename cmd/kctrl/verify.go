@@ -106,7 +106,7 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	stop := showProgress(s.err)
+	stop := showProgress(s)
 	result, err := verify.Run(ctx, options)
 	stop()
 	if err != nil {

@@ -98,7 +98,7 @@ func runVet(ctx context.Context, s *streams, o vetOptions) error {
 			return err
 		}
 	}
-	stop := showProgress(s.err)
+	stop := showProgress(s)
 	result, err := vet.Run(ctx, options)
 	stop()
 	if err != nil {

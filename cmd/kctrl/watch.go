@@ -60,7 +60,7 @@ func (w *watcher) run(ctx context.Context) (watch.More, error) {
 	var out, problems bytes.Buffer
 	inner := &streams{in: w.streams.in, out: &out, err: &problems, dir: w.streams.dir}
 	var inputs source.Inputs
-	stop := showProgress(w.streams.err)
+	stop := showProgress(w.streams)
 	err := w.generate(ctx, inner, func(in source.Inputs) { inputs = in })
 	stop()
 	if ctx.Err() != nil {
@@ -110,37 +110,14 @@ func outside(dir string, inputs source.Inputs) watch.More {
 	return watch.More{Dirs: slices.Compact(more.Dirs), Files: slices.Compact(more.Files)}
 }
 
-// showProgress writes a progress line to out after one second, if out is a terminal. The returned function removes the
-// line and ends the updates.
-func showProgress(out io.Writer) (stop func()) {
-	if !terminal(out) {
-		return func() {}
+// showProgress redraws a progress line on a terminal, from one second after the start on. The returned function removes
+// the line and ends the updates.
+func showProgress(s *streams) (stop func()) {
+	p, start := progress(s), time.Now()
+	if p.Columns == nil {
+		p.Out = nil // only a terminal can redraw a line
 	}
-	return progressLine(out)
-}
-
-// progressLine implements showProgress for a terminal. The cursor stays at the beginning of the line, so that other
-// output replaces the line.
-func progressLine(out io.Writer) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
-	start := time.Now()
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		shown := false
-		for {
-			select {
-			case <-done:
-				if shown {
-					fmt.Fprint(out, "\x1b[K")
-				}
-				return
-			case <-ticker.C:
-				fmt.Fprintf(out, "\x1b[Kkctrl: reading packages and generating, %d s\r", int(time.Since(start).Seconds()))
-				shown = true
-			}
-		}
-	}()
-	return func() { close(done); <-ended }
+	return p.During(func() string {
+		return fmt.Sprintf("reading packages and generating, %d s", int(time.Since(start).Seconds()))
+	})
 }

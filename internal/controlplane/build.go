@@ -176,7 +176,7 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 // compile compiles the module in work into the file built.
 func (b *build) compile(ctx context.Context, progress Progress, work, built string) error {
 	output := &goOutput{began: time.Now()}
-	defer progress.during(output.state)()
+	defer progress.During(output.state)()
 	stale, err := b.runGo(ctx, work, output, append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"},
 		b.recipe().flags...)...)
 	if err != nil {

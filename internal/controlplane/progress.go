@@ -38,39 +38,39 @@ func (p Progress) blank() string {
 	if p.Columns == nil {
 		return ""
 	}
-	return "\r\x1b[K"
+	return "\x1b[K"
 }
 
-// update redraws the line. It cuts the text to the width of the terminal, because a wrapped line cannot be redrawn.
+// update redraws the line. It cuts the text to the width of the terminal, because a wrapped line cannot be redrawn. The
+// cursor stays at the beginning of the line, so that other output replaces the line.
 func (p Progress) update(what string) {
 	line := "kctrl: " + what
 	if columns := p.Columns(); columns > 0 && utf8.RuneCountInString(line) >= columns {
 		line = string([]rune(line)[:columns-1])
 	}
-	io.WriteString(p.Out, p.blank()+line)
+	io.WriteString(p.Out, p.blank()+line+"\r")
 }
 
-// during prints updates at intervals until the returned function is called. That function waits for the last update.
-func (p Progress) during(what func() string) (end func()) {
+// During prints updates at intervals until the returned function is called. That function waits for the last update.
+func (p Progress) During(what func() string) (end func()) {
 	if p.Out == nil {
 		return func() {}
 	}
 	every, tell := lineInterval, p.Step
 	if p.Columns != nil {
 		every, tell = redrawInterval, p.update
-		tell(what())
 	}
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(every)
 		defer tick.Stop()
-		for {
+		for end := ""; ; end = p.blank() {
 			select {
 			case <-tick.C:
 				tell(what())
 			case <-stop:
-				io.WriteString(p.Out, p.blank())
+				io.WriteString(p.Out, end)
 				return
 			}
 		}
@@ -85,7 +85,7 @@ func (p Progress) during(what func() string) (end func()) {
 // returns the messages of the command.
 func (p Progress) GoBuild(cmd *exec.Cmd) (messages string, err error) {
 	output := &goOutput{began: time.Now(), uncounted: true}
-	defer p.during(output.state)()
+	defer p.During(output.state)()
 	cmd.Stdout, cmd.Stderr = output, output
 	err = cmd.Run()
 	return strings.Join(output.errorLines(), "\n"), err
