@@ -478,8 +478,8 @@ var internalLayers = []internalLayer{
 			"generate/verdict",
 		"loads, checks and runs generators for a project",
 	},
-	{"access", "diagnostic", "derives requests and webhooks from Go code; uses neither markers nor roles"},
-	{"rbac", "diagnostic markers load access", "compares requests with permissions, and edits markers"},
+	{"access", "diagnostic generate/incremental", "derives requests and webhooks from Go code; uses neither markers nor roles"},
+	{"rbac", "diagnostic markers load generate/incremental access", "compares requests with permissions, and edits markers"},
 	{
 		"doctor", "diagnostic kustomize load lint access rbac scaffold/edit scaffold/gomod scaffold/gosource " +
 			"scaffold/plan scaffold/project scaffold/register scaffold/render scaffold/templated generate " +

@@ -16,6 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/rbac"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
@@ -110,10 +111,7 @@ func (s *streams) anyProject(fsys fs.FS) (*project.Project, error) {
 
 // rbacCheck returns the options of a check of a project.
 func rbacCheck(p *openedProject, patterns []string) rbac.Options {
-	o := rbac.Options{Dir: p.dir, FS: p.fsys, Patterns: patterns}
-	if user, err := os.UserCacheDir(); err == nil {
-		o.Cache = filepath.Join(user, "kctrl", "rbac")
-	}
+	o := rbac.Options{Dir: p.dir, FS: p.fsys, Patterns: patterns, Cache: incremental.UserStore()}
 	if p.Project != nil {
 		o.Namespaced = p.Namespaced
 	}

@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"slices"
 	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // The verbs of requests.
@@ -109,8 +111,8 @@ type Result struct {
 	Roots []string
 	// Packages are the import paths of the packages of the module that the programs link.
 	Packages []string
-	// Problems are the parts of the code that were not analyzed, each a *diagnostic.Error.
-	Problems []error
+	// Problems are the parts of the code that were not analyzed.
+	Problems []*diagnostic.Error
 	// Modules are the directories of other modules below Config.Dir that may send requests, relative to it.
 	Modules []string
 	// Functions is the number of reached functions.

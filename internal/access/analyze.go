@@ -17,13 +17,17 @@ import (
 // Analyze returns the requests that the programs among the packages can send. It skips code that does not compile, and
 // reports it in Result.Problems. It fails if it cannot load the packages, or if no packages match.
 func Analyze(ctx context.Context, cfg Config) (*Result, error) {
-	kept := newCache(ctx, cfg)
-	if result, ok := kept.get(); ok {
-		return result, nil
+	if cfg.Cache.Dir == "" {
+		return analyze(ctx, cfg)
+	}
+	key, keyed := cfg.key(ctx)
+	cached := &Result{}
+	if keyed && cfg.Cache.GetValue(key, cached) {
+		return cached, nil
 	}
 	result, err := analyze(ctx, cfg)
-	if err == nil {
-		kept.put(result)
+	if err == nil && keyed {
+		cfg.Cache.PutValue(key, result)
 	}
 	return result, err
 }

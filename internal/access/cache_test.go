@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 )
 
 // TestResultsAreKept checks that cached results equal computed ones, before and after changes of the inputs.
@@ -29,7 +31,7 @@ func TestResultsAreKept(t *testing.T) {
 	write("project/main.go", "package main\n\nimport \"example.com/y\"\n\nfunc main() { y.F() }\n")
 	write("y/go.mod", "module example.com/y\n\ngo 1.26\n")
 	write("y/y.go", "package y\n\nfunc F() {}\n")
-	cfg := Config{Dir: filepath.Join(dir, "project"), Cache: t.TempDir()}
+	cfg := Config{Dir: filepath.Join(dir, "project"), Cache: incremental.Store{Dir: t.TempDir()}}
 	analyzed := func() *Result {
 		t.Helper()
 		result, err := Analyze(t.Context(), cfg)
@@ -37,6 +39,14 @@ func TestResultsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		return result
+	}
+	put := func(result *Result) {
+		t.Helper()
+		key, ok := cfg.key(t.Context())
+		if !ok {
+			t.Fatal("the result cannot be cached")
+		}
+		cfg.Cache.PutValue(key, result)
 	}
 	first := analyzed()
 	if len(first.Roots) != 1 {
@@ -47,7 +57,7 @@ func TestResultsAreKept(t *testing.T) {
 	}
 	marked := *first
 	marked.Roots = []string{"kept"}
-	newCache(t.Context(), cfg).put(&marked)
+	put(&marked)
 	if kept := analyzed(); !slices.Equal(kept.Roots, marked.Roots) {
 		t.Errorf("the result is new: %v", kept.Roots)
 	}
@@ -62,7 +72,7 @@ func TestResultsAreKept(t *testing.T) {
 	if again := analyzed(); len(again.Problems) == 0 {
 		t.Error("the cache loses problems")
 	}
-	newCache(t.Context(), cfg).put(&marked)
+	put(&marked)
 	cfg.Patterns = []string{"./..."}
 	if other := analyzed(); slices.Equal(other.Roots, marked.Roots) {
 		t.Error("patterns do not count")

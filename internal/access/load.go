@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 )
 
 // The import paths of the libraries whose functions the analysis recognizes by name instead of analyzing their bodies.
@@ -33,8 +34,8 @@ type Config struct {
 	// Patterns are package patterns relative to Dir. Empty means "./...". A named main package is a root even if it
 	// runs no manager.
 	Patterns []string
-	// Cache is the directory that caches results. Empty disables the cache.
-	Cache string
+	// Cache caches results. A store without a directory disables the cache.
+	Cache incremental.Store
 }
 
 // program is the loaded code.
@@ -47,7 +48,7 @@ type program struct {
 	bodies   map[*types.Package]*packages.Package // packages of read, by their types
 	types    map[string]*types.Package
 	ssa      *ssa.Program
-	problems []error
+	problems []*diagnostic.Error
 }
 
 const (

@@ -18,7 +18,7 @@ var ErrUsage = errors.New("wrong usage")
 // ErrDrift marks a check that found generated files out of date.
 var ErrDrift = errors.New("out of date")
 
-// Error is one problem.
+// Error is one problem. Caches store it in JSON, without class and cause.
 type Error struct {
 	// Pos is the position. Only Filename may be set; the zero value means no position. The file name is relative to the
 	// project root, with slashes.
@@ -30,9 +30,9 @@ type Error struct {
 	// Code names the violated rule for tools that read reports, such as "unknown-marker". May be empty.
 	Code string
 	// Class is ErrUsage or ErrDrift, or nil for an ordinary failure. It decides the exit code.
-	Class error
+	Class error `json:"-"`
 	// Cause is the underlying error, for errors.Is. It is not printed, because Message contains it.
-	Cause error
+	Cause error `json:"-"`
 }
 
 // New returns an error without a position.

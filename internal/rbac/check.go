@@ -3,7 +3,6 @@ package rbac
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"go/token"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/access"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 )
 
 // Options configure [Check].
@@ -25,8 +25,8 @@ type Options struct {
 	Namespaced bool
 	// RoleName is the name of the role that is generated from the markers. Empty means "manager-role".
 	RoleName string
-	// Cache is the directory that caches the results of the code analysis. Empty disables the cache.
-	Cache string
+	// Cache caches the results of the code analysis. A store without a directory disables the cache.
+	Cache incremental.Store
 	// Analyzed is the result of [access.Analyze] for Dir and Patterns. Nil analyzes the code.
 	Analyzed *access.Result
 }
@@ -78,7 +78,7 @@ type Report struct {
 	// Needs are all permissions that the program certainly needs, by resource.
 	Needs []Need
 	// Problems are the parts of the code that were not analyzed.
-	Problems []error
+	Problems []*diagnostic.Error
 	// Modules are the directories of other modules below Dir, which were not analyzed.
 	Modules []string
 	// Roots are the import paths of the analyzed programs, and Rules is the number of markers.
@@ -171,8 +171,8 @@ func compared(ctx context.Context, o Options) (*comparison, *Report, error) {
 		unknownRoles: found.UnknownRoles,
 	}
 	for _, problem := range found.Problems {
-		if e, ok := errors.AsType[*diagnostic.Error](problem); ok && (c.incomplete == "" || c.incomplete == "-") {
-			c.incomplete = e.Pos.String()
+		if c.incomplete == "" || c.incomplete == "-" {
+			c.incomplete = problem.Pos.String()
 		}
 	}
 	c.index()

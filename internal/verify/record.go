@@ -1,13 +1,9 @@
 package verify
 
 import (
-	"encoding/json"
-	"errors"
 	"go/token"
 	"slices"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/verify/manifest"
 )
@@ -20,30 +16,19 @@ type record struct {
 	Pos         token.Position
 	// Partial reports whether the CRD has none of the required fields, and so is a patch.
 	Partial  bool
-	Findings []recorded
-}
-
-// recorded is a finding in the cache.
-type recorded struct {
-	Pos                 token.Position
-	Message, Hint, Code string
-	Warning             bool
+	Findings []Finding
 }
 
 // recordOf checks a CRD, or returns the cached result for the same text.
 func (r *run) recordOf(d manifest.Document) record {
 	key, keyed := incremental.NewTextKey(slices.Concat([][]byte{[]byte("verify")}, d.Key())...)
 	var found record
-	if keyed {
-		if entry, ok := r.Cache.Get(key); ok && len(entry.Files) == 1 &&
-			json.Unmarshal(entry.Files[0].Content, &found) == nil {
-			return found
-		}
+	if keyed && r.Cache.GetValue(key, &found) {
+		return found
 	}
 	found = check(d)
-	if text, err := json.Marshal(found); err == nil && keyed {
-		// Cache write errors are ignored.
-		_ = r.Cache.Put(key, &incremental.Entry{Files: []artifact.File{{Path: d.File, Content: text}}})
+	if keyed {
+		r.Cache.PutValue(key, found)
 	}
 	return found
 }
@@ -71,11 +56,5 @@ func check(d manifest.Document) record {
 }
 
 func (f *record) add(err error, warning bool) {
-	for _, e := range diagnostic.All(err) {
-		d, ok := errors.AsType[*diagnostic.Error](e)
-		if !ok {
-			d = &diagnostic.Error{Message: e.Error()}
-		}
-		f.Findings = append(f.Findings, recorded{d.Pos, d.Message, d.Hint, d.Code, warning})
-	}
+	f.Findings = append(f.Findings, findings(err, warning)...)
 }

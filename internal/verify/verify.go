@@ -108,13 +108,19 @@ type run struct {
 }
 
 func (r *run) add(err error, warning bool) {
+	r.result.Findings = append(r.result.Findings, findings(err, warning)...)
+}
+
+// findings returns the single errors in an error as findings.
+func findings(err error, warning bool) (found []Finding) {
 	for _, e := range diagnostic.All(err) {
 		d, ok := errors.AsType[*diagnostic.Error](e)
 		if !ok {
 			d = &diagnostic.Error{Message: e.Error(), Cause: e}
 		}
-		r.result.Findings = append(r.result.Findings, Finding{d, warning})
+		found = append(found, Finding{d, warning})
 	}
+	return found
 }
 
 // path returns the absolute path of a file or directory.
@@ -314,10 +320,7 @@ func (r *run) definition(d manifest.Document, asked bool) {
 		}
 		r.result.CRDs++
 	}
-	for _, f := range found.Findings {
-		r.result.Findings = append(r.result.Findings, Finding{&diagnostic.Error{Pos: f.Pos, Message: f.Message, Hint: f.Hint,
-			Code: f.Code}, f.Warning})
-	}
+	r.result.Findings = append(r.result.Findings, found.Findings...)
 }
 
 // named is a CRD in YAML with its name.

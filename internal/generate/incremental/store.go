@@ -16,6 +16,7 @@ package incremental
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -23,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 )
 
 const (
@@ -75,6 +78,19 @@ func (s Store) Get(key Key) (*Entry, bool) {
 	}
 	entry.Sum = sumIn(content)
 	return entry, true
+}
+
+// GetValue decodes the value that PutValue stored for a key, and reports whether there is one.
+func (s Store) GetValue(key Key, value any) bool {
+	entry, ok := s.Get(key)
+	return ok && len(entry.Files) == 1 && json.Unmarshal(entry.Files[0].Content, value) == nil
+}
+
+// PutValue stores a value in JSON. It ignores errors, which only cause the value to be computed again.
+func (s Store) PutValue(key Key, value any) {
+	if content, err := json.Marshal(value); err == nil {
+		_ = s.Put(key, &Entry{Files: []artifact.File{{Content: content}}})
+	}
 }
 
 // read returns the content of a file, and records the use.
