@@ -479,7 +479,8 @@ var internalLayers = []internalLayer{
 		"loads, checks and runs generators for a project",
 	},
 	{"access", "diagnostic generate/incremental", "derives requests and webhooks from Go code; uses neither markers nor roles"},
-	{"rbac", "diagnostic markers load generate/incremental access", "compares requests with permissions, and edits markers"},
+	{"rbac", "diagnostic markers load scaffold/edit generate/incremental access",
+		"compares requests with permissions, and edits markers"},
 	{
 		"doctor", "diagnostic kustomize load lint access rbac scaffold/edit scaffold/gomod scaffold/gosource " +
 			"scaffold/plan scaffold/project scaffold/register scaffold/render scaffold/templated generate " +
@@ -509,7 +510,8 @@ var internalLayers = []internalLayer{
 			" generate/incremental generate/postprocess generate/verdict",
 		"loads, checks and runs generators for any Go module, independent of projects",
 	},
-	{"vet", "diagnostic scaffold/plan", "runs the rules of the public package vet; only commands import it"},
+	{"vet", "diagnostic scaffold/edit scaffold/plan",
+		"runs the rules of the public package vet; only commands import it"},
 	{"testing/seeds", "", "for tests: seeds of property tests"},
 	{"testing/labeled", "", "for tests: labeled CRD changes"},
 	{"testing/listwatch", "", "for tests: a source of objects for reflectors and informers"},

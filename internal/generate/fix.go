@@ -7,6 +7,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
@@ -18,10 +19,10 @@ func Fix(ctx context.Context, dir string, p *plan.Plan, o Options) error {
 		return ctx.Err() // Fix cannot correct files that do not parse.
 	}
 	findings, _ := lint.Check(program, lint.Config{AllowUnknown: o.AllowUnknown, Lenient: true})
-	byFile := map[string][]lint.Fix{}
+	byFile := map[string][]edit.Splice{}
 	for _, finding := range findings {
-		if finding.Fix != nil {
-			byFile[finding.Fix.File] = append(byFile[finding.Fix.File], *finding.Fix)
+		if f := finding.Fix; f != nil {
+			byFile[f.File] = append(byFile[f.File], edit.Splice{From: f.Offset, To: f.Offset + f.Length, Text: f.Text})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byFile)) {
@@ -29,20 +30,9 @@ func Fix(ctx context.Context, dir string, p *plan.Plan, o Options) error {
 		if err != nil {
 			return err
 		}
-		after := apply(before, byFile[name])
-		if err := p.Edit(name, after); err != nil {
+		if err := p.Edit(name, edit.Apply(before, byFile[name])); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// apply applies the fixes to content, last to first, so that offsets stay valid.
-func apply(content []byte, fixes []lint.Fix) []byte {
-	after := slices.Clone(content)
-	slices.SortFunc(fixes, func(a, b lint.Fix) int { return b.Offset - a.Offset })
-	for _, fix := range fixes {
-		after = slices.Replace(after, fix.Offset, fix.Offset+fix.Length, []byte(fix.Text)...)
-	}
-	return after
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/access"
 	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 )
 
 // grant is a part of a marker: resources of one API group with the same verbs.
@@ -124,15 +125,9 @@ func (e *editor) extends(r rule, adds *rule) bool {
 	return true
 }
 
-// change replaces bytes of a file.
-type change struct {
-	offset, length int
-	text           string
-}
-
 // files returns the contents of all changed files.
 func (e *editor) files() (map[string][]byte, error) {
-	changes := map[string][]change{}
+	changes := map[string][]edit.Splice{}
 	for _, r := range e.markers {
 		name := r.marker.pos.Filename
 		grants, changed := e.grants[r.marker]
@@ -159,13 +154,13 @@ func (e *editor) files() (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[name] = apply(content, all)
+		files[name] = edit.Apply(content, all)
 	}
 	return files, nil
 }
 
 // rewrite returns the change to the line of one marker.
-func (e *editor) rewrite(content []byte, r rule, grants []grant, changed bool, added []*rule) change {
+func (e *editor) rewrite(content []byte, r rule, grants []grant, changed bool, added []*rule) edit.Splice {
 	m := r.marker
 	start := bytes.LastIndexByte(content[:m.offset], '\n') + 1
 	end := m.offset + bytes.IndexByte(append(content[m.offset:], '\n'), '\n')
@@ -184,9 +179,9 @@ func (e *editor) rewrite(content []byte, r rule, grants []grant, changed bool, a
 		lines = append(lines, rule.text())
 	}
 	if len(lines) == 0 {
-		return change{start, min(end+1, len(content)) - start, ""}
+		return edit.Splice{From: start, To: min(end+1, len(content))}
 	}
-	return change{start, end - start, prefix + strings.Join(lines, "\n"+prefix)}
+	return edit.Splice{From: start, To: end, Text: prefix + strings.Join(lines, "\n"+prefix)}
 }
 
 // withArguments returns the text of a marker with the groups, resources and verbs of g.
@@ -228,7 +223,7 @@ func withArgument(text, name, value string) string {
 }
 
 // insertion returns the change that adds markers above the declaration that contains a position.
-func insertion(name string, content []byte, at token.Position, rules []*rule) change {
+func insertion(name string, content []byte, at token.Position, rules []*rule) edit.Splice {
 	var lines strings.Builder
 	for _, r := range rules {
 		fmt.Fprintf(&lines, "// %s\n", r.text())
@@ -237,7 +232,7 @@ func insertion(name string, content []byte, at token.Position, rules []*rule) ch
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, content, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		return change{len(content), 0, "\n" + lines.String()}
+		return edit.Splice{From: len(content), To: len(content), Text: "\n" + lines.String()}
 	}
 	for _, decl := range file.Decls {
 		if fset.Position(decl.End()).Line < at.Line {
@@ -247,17 +242,8 @@ func insertion(name string, content []byte, at token.Position, rules []*rule) ch
 		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Doc != nil {
 			pos = fn.Doc.Pos()
 		}
-		return change{fset.Position(pos).Offset, 0, lines.String()}
+		at := fset.Position(pos).Offset
+		return edit.Splice{From: at, To: at, Text: lines.String()}
 	}
-	return change{len(content), 0, "\n" + lines.String()}
-}
-
-// apply makes changes from the last to the first, so that the offsets of the remaining changes stay valid.
-func apply(content []byte, changes []change) []byte {
-	content = slices.Clone(content)
-	slices.SortFunc(changes, func(a, b change) int { return b.offset - a.offset })
-	for _, c := range changes {
-		content = slices.Replace(content, c.offset, c.offset+c.length, []byte(c.text)...)
-	}
-	return content
+	return edit.Splice{From: len(content), To: len(content), Text: "\n" + lines.String()}
 }

@@ -2,7 +2,6 @@ package vet
 
 import (
 	"bytes"
-	"cmp"
 	"go/format"
 	"go/parser"
 	"go/token"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
 
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
@@ -21,13 +21,7 @@ import (
 type Fix struct {
 	// File is the file name, relative to Options.Dir.
 	File  string
-	edits []edit
-}
-
-// edit replaces the bytes from start to end.
-type edit struct {
-	start, end int
-	text       []byte
+	edits []edit.Splice
 }
 
 // addFix adds a fix to the result if it changes only one file and does not overlap with an earlier fix.
@@ -44,7 +38,8 @@ func (r *Result) addFix(dir string, set *token.FileSet, suggested analysis.Sugge
 			return
 		}
 		fix.File = name
-		fix.edits = append(fix.edits, edit{file.Offset(e.Pos), file.Offset(end), e.NewText})
+		fix.edits = append(fix.edits,
+			edit.Splice{From: file.Offset(e.Pos), To: file.Offset(end), Text: string(e.NewText)})
 	}
 	for _, other := range r.Fixes {
 		if other.File == fix.File && overlap(other.edits, fix.edits) {
@@ -56,20 +51,15 @@ func (r *Result) addFix(dir string, set *token.FileSet, suggested analysis.Sugge
 	}
 }
 
-func overlap(a, b []edit) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x.start <= y.end && y.start <= x.end {
-				return true
-			}
-		}
-	}
-	return false
+func overlap(a, b []edit.Splice) bool {
+	return slices.ContainsFunc(a, func(x edit.Splice) bool {
+		return slices.ContainsFunc(b, func(y edit.Splice) bool { return x.From <= y.To && y.From <= x.To })
+	})
 }
 
 // Plan adds the fixes to a plan for dir, and returns their number. It removes imports that the fixes make unused.
 func (r *Result) Plan(dir string, p *plan.Plan) (int, error) {
-	byFile := map[string][]edit{}
+	byFile := map[string][]edit.Splice{}
 	for _, fix := range r.Fixes {
 		byFile[fix.File] = append(byFile[fix.File], fix.edits...)
 	}
@@ -78,7 +68,7 @@ func (r *Result) Plan(dir string, p *plan.Plan) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		after, err := tidied(name, applied(before, edits), before)
+		after, err := tidied(name, edit.Apply(before, edits), before)
 		if err != nil {
 			return 0, err
 		}
@@ -87,19 +77,6 @@ func (r *Result) Plan(dir string, p *plan.Plan) (int, error) {
 		}
 	}
 	return len(r.Fixes), nil
-}
-
-func applied(content []byte, edits []edit) []byte {
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
-	var out bytes.Buffer
-	at := 0
-	for _, e := range edits {
-		out.Write(content[at:e.start])
-		out.Write(e.text)
-		at = e.end
-	}
-	out.Write(content[at:])
-	return out.Bytes()
 }
 
 // tidied returns changed source, formatted and without the imports that only the original used.
