@@ -58,21 +58,16 @@ func problemOf(issues *cel.Issues) *Problem {
 	}
 	all := issues.Errors()
 	if len(all) == 0 {
-		return &Problem{Message: plain(issues.Err().Error())}
+		return &Problem{Message: Plain(issues.Err().Error())}
 	}
 	first := slices.MinFunc(all, func(a, b *cel.Error) int {
-		if a.Location.Line() != b.Location.Line() {
-			return a.Location.Line() - b.Location.Line()
-		}
-		return a.Location.Column() - b.Location.Column()
+		return cmp.Or(a.Location.Line()-b.Location.Line(), a.Location.Column()-b.Location.Column())
 	})
-	return &Problem{Line: first.Location.Line(), Column: first.Location.Column() + 1, Message: plain(first.Message)}
+	return &Problem{Line: first.Location.Line(), Column: first.Location.Column() + 1, Message: Plain(first.Message)}
 }
 
 // Plain returns a compiler message in one line, without the list of expected tokens.
-func Plain(message string) string { return plain(message) }
-
-func plain(message string) string {
+func Plain(message string) string {
 	message, _, _ = strings.Cut(message, " expecting {")
 	message = strings.NewReplacer("Syntax error: ", "syntax error: ", "mismatched input '<EOF>'", "it ends too early",
 		"'<EOF>'", "the end", "cel expression must evaluate to a bool", "want true or false",

@@ -206,7 +206,7 @@ func (w *rulesWalk) problem(at place, s *structural.Structural, rule apiextensio
 	}
 	if rule.FieldPath != "" {
 		if _, _, err := schemacel.ValidFieldPath(rule.FieldPath, s); err != nil {
-			return "fieldPath", Problem{Message: plain(err.Error()),
+			return "fieldPath", Problem{Message: Plain(err.Error()),
 				Hint: "name a field below the value of the rule, such as .name"}
 		}
 	}
@@ -238,12 +238,12 @@ var compilerSays = regexp.MustCompile(`ERROR: <input>:(\d+):(\d+): ([^\n]*)`)
 func detailed(text string, value *structural.Structural) Problem {
 	m := compilerSays.FindStringSubmatch(text)
 	if m == nil {
-		return Problem{Message: plain(text)}
+		return Problem{Message: Plain(text)}
 	}
 	// Atoi cannot fail, because the expression matches only digits here.
 	line, _ := strconv.Atoi(m[1])
 	column, _ := strconv.Atoi(m[2])
-	p := Problem{Line: line, Column: column, Message: plain(m[3])}
+	p := Problem{Line: line, Column: column, Message: Plain(m[3])}
 	p.name(slices.Sorted(maps.Keys(value.Properties)), []string{schemacel.ScopedVarName, schemacel.OldScopedVarName})
 	return p
 }

@@ -72,7 +72,7 @@ func (c *Checker) check(crd *apiextensionsv1.CustomResourceDefinition, explain g
 	if c.Warn == nil {
 		return
 	}
-	for _, p := range definition.Besides(problems, definition.Dead(crd)) {
+	for _, p := range definition.Dead(crd, problems) {
 		c.Warn(explain(p))
 	}
 }

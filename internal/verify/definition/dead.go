@@ -20,8 +20,8 @@ import (
 )
 
 // Dead returns the parts of a CRD that API servers accept but that have no effect, or an effect other than the apparent
-// one.
-func Dead(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
+// one. It omits parts that are among the problems for which API servers reject the CRD.
+func Dead(crd *apiextensionsv1.CustomResourceDefinition, refused []Problem) []Problem {
 	var problems []Problem
 	for i := range crd.Spec.Versions {
 		v := &versionCheck{version: &crd.Spec.Versions[i], index: i, scope: crd.Spec.Scope}
@@ -34,12 +34,7 @@ func Dead(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 		}
 		problems = append(problems, v.found...)
 	}
-	return append(problems, conversion(crd)...)
-}
-
-// Besides returns the problems of dead parts that are not among the problems for which API servers reject the CRD.
-func Besides(refused, dead []Problem) []Problem {
-	return slices.DeleteFunc(dead, func(d Problem) bool {
+	return slices.DeleteFunc(append(problems, conversion(crd)...), func(d Problem) bool {
 		return slices.ContainsFunc(refused, func(r Problem) bool {
 			sameField := strings.TrimSuffix(r.Path.Field(), items) == strings.TrimSuffix(d.Path.Field(), items)
 			return r.Code == d.Code && r.Path.Version == d.Path.Version && sameField && r.Path.Index == d.Path.Index

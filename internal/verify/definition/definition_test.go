@@ -117,7 +117,7 @@ func TestDeadParts(t *testing.T) {
 	} {
 		crd := change(t, "    storage: true\n", "    storage: true\n    "+part+"\n")
 		var hints []string
-		for _, p := range Dead(crd) {
+		for _, p := range Dead(crd, nil) {
 			hints = append(hints, p.Hint)
 		}
 		if got := strings.Join(hints, "; "); !strings.Contains(got, want) || want == "" && got != "" {
@@ -137,7 +137,7 @@ func TestBoundsFitIntoTheirFormats(t *testing.T) {
 	} {
 		crd := change(t, "size: {type: integer, default: x}", field)
 		var messages []string
-		for _, p := range Dead(crd) {
+		for _, p := range Dead(crd, nil) {
 			messages = append(messages, p.Path.Field()+"."+p.Path.Key+": "+p.Message)
 		}
 		if got := strings.Join(messages, "; "); !strings.Contains(got, want) || want == "" && got != "" {

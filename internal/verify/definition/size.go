@@ -15,40 +15,12 @@ const (
 	stored = 1536 << 10
 )
 
-// TooLarge returns a problem if etcd rejects a CRD of this size.
-func TooLarge(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
-	size, from := sizes(crd)
-	if size <= stored {
-		return nil
-	}
-	return []Problem{whole(fmt.Sprintf("the CRD has %d bytes in JSON, but etcd stores at most %d per object; %s", size,
-		stored, from))}
-}
-
-// Large returns a problem if client-side apply fails for a CRD of this size.
-func Large(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
-	size, from := sizes(crd)
-	if size <= lastApplied || size > stored {
-		return nil
-	}
-	p := whole(fmt.Sprintf("the CRD has %d bytes in JSON, but kubectl apply writes at most %d into its annotation; %s",
-		size, lastApplied, from))
-	p.Hint = "apply it with kubectl apply --server-side, or shorten descriptions (--crd-max-desc-len of kctrl manifests)"
-	return []Problem{p}
-}
-
-func whole(message string) Problem {
-	return Problem{
-		Path: Path{Steps: []string{"metadata", "name"}, Version: -1, Index: -1}, Code: CodeSize, Message: message,
-		Hint: "shorten descriptions (--crd-max-desc-len of kctrl manifests), or serve fewer versions",
-	}
-}
-
-// sizes returns the length of a CRD as JSON, and a string with the share of its descriptions.
-func sizes(crd *apiextensionsv1.CustomResourceDefinition) (size int, from string) {
+// Size returns a problem of a CRD that is too large: in refused if etcd rejects it, and in dead if only client-side
+// apply fails.
+func Size(crd *apiextensionsv1.CustomResourceDefinition) (refused, dead []Problem) {
 	text, err := json.Marshal(crd)
-	if err != nil {
-		return 0, ""
+	if err != nil || len(text) <= lastApplied {
+		return nil, nil
 	}
 	described := 0
 	for i := range crd.Spec.Versions {
@@ -56,7 +28,21 @@ func sizes(crd *apiextensionsv1.CustomResourceDefinition) (size int, from string
 			described += descriptions(s.OpenAPIV3Schema)
 		}
 	}
-	return len(text), fmt.Sprintf("descriptions take %d %%", described*100/max(len(text), 1))
+	p := Problem{
+		Path: Path{Steps: []string{"metadata", "name"}, Version: -1, Index: -1}, Code: CodeSize,
+		Hint: "shorten descriptions (--crd-max-desc-len of kctrl manifests), or serve fewer versions",
+	}
+	isStored, limit := len(text) <= stored, fmt.Sprintf("etcd stores at most %d per object", stored)
+	if isStored {
+		limit = fmt.Sprintf("kubectl apply writes at most %d into its annotation", lastApplied)
+		p.Hint = "apply it with kubectl apply --server-side, or shorten descriptions (--crd-max-desc-len of kctrl manifests)"
+	}
+	p.Message = fmt.Sprintf("the CRD has %d bytes in JSON, but %s; descriptions take %d %%", len(text), limit,
+		described*100/len(text))
+	if isStored {
+		return nil, []Problem{p}
+	}
+	return []Problem{p}, nil
 }
 
 // descriptions returns the total length of the descriptions in a schema.

@@ -430,8 +430,9 @@ func (d *Definition) Problems() (refused, dead error) {
 		refused = &diagnostic.Error{Pos: d.At(), Code: CodeDecode, Message: diagnostic.OneLine(err.Error()), Hint: repair,
 			Cause: err}
 	}
-	found, tooLarge := append(found, definition.TooLarge(d.CRD)...), definition.Large(d.CRD)
-	hollow := append(definition.Besides(found, definition.Dead(d.CRD)), tooLarge...)
+	tooLarge, large := definition.Size(d.CRD)
+	found = append(found, tooLarge...)
+	hollow := append(definition.Dead(d.CRD, found), large...)
 	if len(found)+len(hollow) == 0 {
 		return refused, nil
 	}

@@ -35,10 +35,11 @@ import (
 
 // The codes of problems.
 const (
-	CodeKind  = "sample-kind"  // no CRD serves the kind and version
-	CodeField = "sample-field" // the schema has no such field
-	CodeValue = "sample-value" // the schema rejects a value
-	CodeRule  = "sample-rule"  // a validation rule is false
+	CodeKind    = "sample-kind"    // no CRD serves the kind and version
+	CodeField   = "sample-field"   // the schema has no such field
+	CodeValue   = "sample-value"   // the schema rejects a value
+	CodeRule    = "sample-rule"    // a validation rule is false
+	CodeExample = "sample-example" // an invalid example is accepted, or rejected for another reason
 )
 
 // Problem is one reason why an API server rejects or changes an object.
@@ -318,9 +319,6 @@ func (k *Kinds) CheckText(version, kind string, text []byte) ([]Problem, error) 
 	}
 	return k.Check(gvk, object), nil
 }
-
-// CodeExample is the code of an invalid example that is accepted, or rejected for another reason.
-const CodeExample = "sample-example"
 
 // Unexpected returns an error if an example that API servers must reject has no problems, or if no problem's message
 // contains words. at is the position of the example.
