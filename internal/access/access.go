@@ -115,8 +115,6 @@ type Result struct {
 	Problems []*diagnostic.Error
 	// Modules are the directories of other modules below Config.Dir that may send requests, relative to it.
 	Modules []string
-	// Functions is the number of reached functions.
-	Functions int
 }
 
 // compare orders accesses by position, resource and verb.

@@ -58,9 +58,7 @@ func analyze(ctx context.Context, cfg Config) (*Result, error) {
 	a.settle()
 	a.finishWebhooks(mains)
 	unknown := a.roles()
-	result := &Result{
-		Accesses: a.found, Webhooks: a.webhooks, UnknownRoles: unknown, Problems: p.problems, Functions: len(r.order),
-	}
+	result := &Result{Accesses: a.found, Webhooks: a.webhooks, UnknownRoles: unknown, Problems: p.problems}
 	if len(cfg.Patterns) == 0 || slices.Contains(cfg.Patterns, "./...") {
 		if result.Modules = p.modulesBelow(); len(result.Modules) > 0 {
 			result.Webhooks.unknown("module " + result.Modules[0] + " was not analyzed")

@@ -120,7 +120,6 @@ type search struct {
 	// alike means that a field of a struct can have each value that the program stores in this field of any struct of the
 	// type. Otherwise, the search follows only the structs that it finds, and can miss origins.
 	alike bool
-	until func(place) bool // returns true for a place that ends a branch of the search
 	found []place
 	seen  map[place]bool
 }
@@ -128,7 +127,7 @@ type search struct {
 // origins returns the places that a value can come from. It does not follow places for which until returns true.
 // complete is false if the search exceeds its bounds.
 func (f *flow) origins(at place, alike bool, until func(place) bool) (found []place, complete bool) {
-	s := &search{flow: f, alike: alike, until: until, seen: map[place]bool{}}
+	s := &search{flow: f, alike: alike, seen: map[place]bool{}}
 	queue := []place{at}
 	for len(queue) > 0 {
 		next := queue[0]

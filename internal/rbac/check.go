@@ -59,7 +59,6 @@ type Finding struct {
 
 	why     string // reason for an unproven permission
 	marker  *marker
-	rule    rule                         // of the marker
 	keep    map[access.Resource][]string // permissions of the marker that are not in excess
 	adds    *rule                        // permissions that are missing
 	names   []string                     // constant object names in the requests

@@ -28,52 +28,44 @@ func (c *comparison) excess() (found []Finding) {
 	return found
 }
 
-// surplus is the set of verbs on one resource that a marker grants and that nothing needs.
-type surplus struct {
-	resource access.Resource
-	verbs    []string
-	all      bool // no verb on the resource is needed
-}
-
 // excessOf returns the findings of one marker: permissions that are in excess, and permissions that may be.
 func (c *comparison) excessOf(r rule) (found []Finding) {
 	keep := map[access.Resource][]string{}
-	var certain, open []surplus
+	var certain, open []Permission
 	why := ""
 	for _, group := range r.groups {
 		for _, name := range r.resources {
 			resource := access.Resource{Group: group, Name: name}
-			s, unclear := surplus{resource: resource, all: true}, surplus{resource: resource}
+			surplus, unclear := Permission{Resource: resource}, Permission{Resource: resource}
 			for _, verb := range r.verbs {
 				switch reason := c.needsOf(r, resource, verb); {
 				case reason == "":
-					s.verbs = append(s.verbs, verb)
+					surplus.Verbs = append(surplus.Verbs, verb)
 					continue
 				case reason != needed:
-					unclear.verbs, why = append(unclear.verbs, verb), reason
+					unclear.Verbs, why = append(unclear.Verbs, verb), reason
 				}
-				s.all = false
 				keep[resource] = append(keep[resource], verb)
 			}
-			if len(s.verbs) > 0 {
-				certain = append(certain, s)
+			if len(surplus.Verbs) > 0 {
+				certain = append(certain, surplus)
 			}
-			if len(unclear.verbs) > 0 {
+			if len(unclear.Verbs) > 0 {
 				open = append(open, unclear)
 			}
 		}
 	}
 	if len(certain) > 0 {
 		found = append(found, Finding{
-			Class: Excess, Pos: r.marker.pos, Resource: certain[0].resource, Verbs: certain[0].verbs, More: more(certain),
-			marker: r.marker, keep: keep, rule: r,
+			Class: Excess, Pos: r.marker.pos, Resource: certain[0].Resource, Verbs: certain[0].Verbs, More: certain[1:],
+			marker: r.marker, keep: keep,
 			Message: "no reached call needs " + c.surplusText(certain),
 			Hint:    "remove it, or write " + access.IgnorePrefix + " REASON above the marker",
 		})
 	}
 	if len(open) > 0 {
 		found = append(found, Finding{
-			Class: Unproven, Pos: r.marker.pos, Resource: open[0].resource, Verbs: open[0].verbs, More: more(open),
+			Class: Unproven, Pos: r.marker.pos, Resource: open[0].Resource, Verbs: open[0].Verbs, More: open[1:],
 			marker:  r.marker,
 			Message: "no call is known to need " + c.surplusText(open) + ", but " + why,
 			Hint:    "if it is needed, write " + access.IgnorePrefix + " REASON above the marker",
@@ -82,23 +74,15 @@ func (c *comparison) excessOf(r rule) (found []Finding) {
 	return found
 }
 
-// more returns all permissions but the first.
-func more(all []surplus) (permissions []Permission) {
-	for _, s := range all[1:] {
-		permissions = append(permissions, Permission{s.resource, s.verbs})
-	}
-	return permissions
-}
-
 // surplusText lists permissions in excess. It groups resources with the same verbs.
-func (c *comparison) surplusText(all []surplus) string {
+func (c *comparison) surplusText(all []Permission) string {
 	byVerbs := map[string][]string{}
 	for _, s := range all {
-		verbs := strings.Join(s.verbs, ", ")
-		if slices.Contains(s.verbs, "*") {
+		verbs := strings.Join(s.Verbs, ", ")
+		if slices.Contains(s.Verbs, "*") {
 			verbs = `"*"`
 		}
-		byVerbs[verbs] = append(byVerbs[verbs], s.resource.String())
+		byVerbs[verbs] = append(byVerbs[verbs], s.Resource.String())
 	}
 	var parts []string
 	for _, verbs := range slices.Sorted(maps.Keys(byVerbs)) {
@@ -124,10 +108,7 @@ func (c *comparison) needsOf(r rule, resource access.Resource, verb string) stri
 			return needed
 		}
 	}
-	if why := c.mayNeed(resource, verb); why != "" {
-		return why
-	}
-	return ""
+	return c.mayNeed(resource, verb)
 }
 
 // mayNeed returns why a permission that no known call needs may still be needed, or "".

@@ -24,7 +24,7 @@ import (
 func Dead(crd *apiextensionsv1.CustomResourceDefinition, refused []Problem) []Problem {
 	var problems []Problem
 	for i := range crd.Spec.Versions {
-		v := &versionCheck{version: &crd.Spec.Versions[i], index: i, scope: crd.Spec.Scope}
+		v := &versionCheck{version: &crd.Spec.Versions[i], index: i}
 		if s := v.version.Schema; s != nil && s.OpenAPIV3Schema != nil {
 			v.schema = s.OpenAPIV3Schema
 			v.columns()
@@ -47,7 +47,6 @@ type versionCheck struct {
 	version *apiextensionsv1.CustomResourceDefinitionVersion
 	schema  *apiextensionsv1.JSONSchemaProps
 	index   int
-	scope   apiextensionsv1.ResourceScope
 	found   []Problem
 }
 
