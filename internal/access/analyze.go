@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"go/ast"
@@ -79,19 +80,13 @@ type analysis struct {
 	ignored map[token.Position]string // reasons in //kctrl:ignore rbac: comments, by line
 	found   []Access
 	known   map[string]bool
-	reads   []read            // reads with kctrl's clients, which settle decides when all watched kinds are known
+	reads   []Access          // reads with kctrl's clients, which settle decides when all watched kinds are known
 	watched map[Resource]bool // kinds with an informer in kctrl's runtime
 
 	webhooks Webhooks
 
 	settings *settings       // nil until the analysis finds an unstructured object
 	options  *clientSettings // nil until the analysis finds a cached read
-}
-
-// read is a read with a client that reads watched kinds from a cache.
-type read struct {
-	access Access
-	verb   string
 }
 
 // site is a call under analysis.
@@ -213,7 +208,10 @@ func (a *analysis) siteIn(in *reached, pos token.Position, call string) Site {
 		chain[len(chain)-1].Pos = pos
 	}
 	// A call in a library has the position of the project's call into the library.
-	return Site{Pos: a.project(pos, chain), Call: call, Chain: chain, Ignored: a.ignoredAt(chain)}
+	at := a.project(pos, chain)
+	above := token.Position{Filename: at.Filename, Line: at.Line - 1}
+	ignored := cmp.Or(a.ignored[token.Position{Filename: at.Filename, Line: at.Line}], a.ignored[above])
+	return Site{Pos: at, Call: call, Chain: chain, Ignored: ignored}
 }
 
 // project returns the position of the last frame of the chain whose call is in the analyzed directory.
@@ -224,22 +222,6 @@ func (a *analysis) project(pos token.Position, chain []Frame) token.Position {
 		}
 	}
 	return pos
-}
-
-func (a *analysis) ignoredAt(chain []Frame) string {
-	for i := len(chain) - 1; i >= 0; i-- {
-		pos := chain[i].Pos
-		if pos.Filename == "" || strings.HasPrefix(pos.Filename, "/") {
-			continue
-		}
-		for _, line := range []int{pos.Line, pos.Line - 1} {
-			if why, ok := a.ignored[token.Position{Filename: pos.Filename, Line: line}]; ok {
-				return why
-			}
-		}
-		return ""
-	}
-	return ""
 }
 
 // IgnorePrefix begins a comment that exempts a call or a marker from kctrl rbac.
@@ -270,17 +252,15 @@ func (p *program) ignoresIn(group *ast.CommentGroup, found map[token.Position]st
 // settle records the requests of reads with kctrl's clients. Watched kinds are read from informers, and all other kinds
 // directly from the API server.
 func (a *analysis) settle() {
-	for _, r := range a.reads {
-		access := r.access
+	for _, access := range a.reads {
+		verbs, reason := []string{access.Verb}, reasonUnwatched
 		if a.watched[access.Resource] {
-			for _, verb := range []string{List, Watch} {
-				access.Verb, access.Reason = verb, reasonCached
-				a.keep(access)
-			}
-			continue
+			verbs, reason = []string{List, Watch}, reasonCached
 		}
-		access.Verb, access.Reason = r.verb, reasonUnwatched
-		a.keep(access)
+		for _, verb := range verbs {
+			access.Verb, access.Reason = verb, reason
+			a.keep(access)
+		}
 	}
 }
 
@@ -438,17 +418,12 @@ func unproven(why, subresource string) Access {
 func (s *site) kindsOf(t types.Type, v ssa.Value, subresource string) []Access {
 	if isUntyped(t) {
 		gvks, complete := s.gvks(v)
-		var all []Access
-		for _, gvk := range gvks {
-			a := s.kinds.named(gvk.group, gvk.kind).access(subresource)
-			a.untyped = true
+		all := s.ofKinds(gvks, complete, subresource, "the kind of "+shortType(t)+" is not a constant")
+		for i := range gvks {
+			all[i].untyped = true
 			if len(gvks) > 1 && s.inLibrary() {
-				a.Doubt = "a library chooses one of several kinds by its options"
+				all[i].Doubt = "a library chooses one of several kinds by its options"
 			}
-			all = append(all, a)
-		}
-		if !complete || len(gvks) == 0 {
-			all = append(all, unproven("the kind of "+shortType(t)+" is not a constant", subresource))
 		}
 		return all
 	}
@@ -457,6 +432,18 @@ func (s *site) kindsOf(t types.Type, v ssa.Value, subresource string) []Access {
 		return []Access{unproven(why, subresource)}
 	}
 	return []Access{found.access(subresource)}
+}
+
+// ofKinds returns an access without a verb for each kind. If there may be others, the last access is unproven for the
+// reason why.
+func (s *site) ofKinds(gvks []gvk, complete bool, subresource, why string) (all []Access) {
+	for _, g := range gvks {
+		all = append(all, s.kinds.named(g.group, g.kind).access(subresource))
+	}
+	if !complete || len(gvks) == 0 {
+		all = append(all, unproven(why, subresource))
+	}
+	return all
 }
 
 // inLibrary reports whether the call is in another module.

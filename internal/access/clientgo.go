@@ -117,14 +117,13 @@ func objectOf(client types.Type) types.Type {
 
 // typedNames returns the constant object name among the arguments of a typed client's method.
 func (s *site) typedNames() []string {
+	at := 1
 	switch s.target.Name() {
-	case "Get", "Delete", "Patch", "GetScale", "UpdateScale", "GetLogs":
+	case "Get", "Delete", "Patch", "GetScale", "UpdateScale":
+	case "GetLogs":
+		at = 0
 	default:
 		return nil
-	}
-	at := 1
-	if s.target.Name() == "GetLogs" {
-		at = 0
 	}
 	if names, complete := s.constants(place{s.arg(at), ""}, false); complete && len(names) > 0 {
 		return names
@@ -172,11 +171,7 @@ func (s *site) dynamicClient() bool {
 		return false
 	}
 	for _, access := range s.dynamicResources(s.receiver(), method.subresource, 0) {
-		if s.target.Name() == "Get" || s.target.Name() == "Delete" || s.target.Name() == "Patch" {
-			if names, complete := s.constants(place{s.arg(1), ""}, false); complete && len(names) > 0 {
-				access.Names = names
-			}
-		}
+		access.Names = s.typedNames()
 		s.add([]Access{access}, reasonOfTyped(method.verbs), method.verbs...)
 	}
 	return true

@@ -196,18 +196,12 @@ func (s *site) names(v ssa.Value) []string {
 // setsName reports whether the program calls SetName of an object.
 func setsName(alloc *ssa.Alloc) bool {
 	for _, user := range *alloc.Referrers() {
-		var v ssa.Value
-		switch user := user.(type) {
-		case *ssa.FieldAddr:
-			v = user
-		case *ssa.MakeInterface:
-			v = user
-		default:
-			continue
-		}
-		for _, use := range *v.Referrers() {
-			if call, ok := use.(ssa.CallInstruction); ok && calledName(call.Common()) == "SetName" {
-				return true
+		switch user.(type) {
+		case *ssa.FieldAddr, *ssa.MakeInterface:
+			for _, use := range *user.(ssa.Value).Referrers() {
+				if call, ok := use.(ssa.CallInstruction); ok && calledName(call.Common()) == "SetName" {
+					return true
+				}
 			}
 		}
 	}
@@ -236,8 +230,8 @@ func (s *site) read(all []Access, verb string, object, options ssa.Value) {
 				access.Verb, access.Reason = verb, reasonLive
 				s.record(access)
 			case from == fromWatched:
-				access.Site = s.site()
-				s.reads = append(s.reads, read{access, verb})
+				access.Site, access.Verb = s.site(), verb
+				s.reads = append(s.reads, access)
 			case untyped && !s.clientOptions().untyped && !s.readsCache(), s.clientOptions().uncached[access.Resource]:
 				access.Verb, access.Reason = verb, "a live read: the client does not cache the kind"
 				s.record(access)

@@ -88,18 +88,11 @@ func (s *site) kindInformer() bool {
 	default:
 		return false
 	}
-	var all []Access
 	if others, forwards := s.forwarded(s.arg(at)); forwards && len(others) == 0 {
 		return true
 	}
 	gvks, complete := s.structured(place{s.arg(at), ""})
-	for _, g := range gvks {
-		all = append(all, s.kinds.named(g.group, g.kind).access(""))
-	}
-	if !complete || len(gvks) == 0 {
-		all = append(all, unproven("the kind of the informer is not a constant", ""))
-	}
-	s.watch(all)
+	s.watch(s.ofKinds(gvks, complete, "", "the kind of the informer is not a constant"))
 	return true
 }
 
@@ -121,10 +114,7 @@ func (s *site) utilities() bool {
 	if s.pkg == "k8s.io/apimachinery/pkg/apis/meta/v1" && s.target.Name() == "NewControllerRef" {
 		all := s.objects(s.arg(0), "finalizers")
 		if gvks, complete := s.structured(place{s.arg(1), ""}); complete && len(gvks) > 0 {
-			all = nil
-			for _, g := range gvks {
-				all = append(all, s.kinds.named(g.group, g.kind).access("finalizers"))
-			}
+			all = s.ofKinds(gvks, true, "finalizers", "")
 		}
 		s.owner(all)
 		return true
@@ -193,8 +183,8 @@ func (s *site) readKind(t types.Type) {
 	}
 	for _, access := range s.kindsOf(t, nil, "") {
 		if within(s.pkg, runtimePath) {
-			access.Site = s.site()
-			s.reads = append(s.reads, read{access, Get})
+			access.Site, access.Verb = s.site(), Get
+			s.reads = append(s.reads, access)
 			continue
 		}
 		s.add([]Access{access}, reasonCached, List, Watch)
@@ -375,12 +365,14 @@ func (s *site) reference(addr *ssa.FieldAddr, block ssa.Value) {
 	toVersion, _ := pathTo(addr.X.Type(), "APIVersion")
 	kinds, complete := s.kindsAt(place{addr.X, pointee + toKind})
 	groups, known := s.groupsAt(place{addr.X, pointee + toVersion})
-	if !complete || !known || len(kinds) != 1 || len(groups) != 1 {
-		s.owner([]Access{unproven("the kind of the owner is not a constant", "finalizers")})
-		return
+	var found []gvk
+	if complete && known && len(kinds) == 1 && len(groups) == 1 {
+		found = []gvk{{groups[0], kinds[0]}}
 	}
-	s.owner([]Access{s.kinds.named(groups[0], kinds[0]).access("finalizers")})
+	s.owner(s.ofKinds(found, true, "finalizers", unknownOwner))
 }
+
+const unknownOwner = "the kind of the owner is not a constant"
 
 // appliedOwner records an owner reference that a chain of an apply configuration's methods creates.
 func (s *site) appliedOwner() {
@@ -413,11 +405,11 @@ func (s *site) appliedOwner() {
 			}
 		}
 	}
-	if found, complete := s.pairs(versions, kinds); complete && len(found) == 1 {
-		s.owner([]Access{s.kinds.named(found[0].group, found[0].kind).access("finalizers")})
-		return
+	found, complete := s.pairs(versions, kinds)
+	if !complete || len(found) != 1 {
+		found = nil
 	}
-	s.owner([]Access{unproven("the kind of the owner is not a constant", "finalizers")})
+	s.owner(s.ofKinds(found, true, "finalizers", unknownOwner))
 }
 
 // isFalsePointer reports whether a value is a pointer to false, such as ptr.To(false) and new(false).
