@@ -478,7 +478,8 @@ var internalLayers = []internalLayer{
 			"generate/verdict",
 		"loads, checks and runs generators for a project",
 	},
-	{"access", "diagnostic generate/incremental", "derives requests and webhooks from Go code; uses neither markers nor roles"},
+	{"access", "diagnostic generate/incremental",
+		"derives requests and webhooks from Go code; uses neither markers nor roles"},
 	{"rbac", "diagnostic markers load scaffold/edit generate/incremental access",
 		"compares requests with permissions, and edits markers"},
 	{

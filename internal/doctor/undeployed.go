@@ -53,7 +53,10 @@ func composed(p *plan.Plan) []string {
 	folders := []string{defaultFolder}
 	for folder, name := range kustomizations(p) {
 		text, err := p.Read(name)
-		if err == nil && !isComponent(p, name) && slices.ContainsFunc(templated.ListedFiles(text, name), func(item *yaml.Node) bool {
+		if err != nil || isComponent(p, name) {
+			continue
+		}
+		if slices.ContainsFunc(templated.ListedFiles(text, name), func(item *yaml.Node) bool {
 			_, isDir, err := templated.Kustomization(p, path.Join(folder, item.Value))
 			return err == nil && isDir
 		}) {

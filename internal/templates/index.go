@@ -60,8 +60,8 @@ func DropInModule() []Template[ModuleView] { return inDir[ModuleView]("dropin", 
 func PublishedModules() []Template[ModuleView] { return inDir[ModuleView]("module", plan.Shared) }
 
 // ApplyConfigurationModules returns the lines that a project with apply configurations adds to its go.mod and go.sum.
-// ofAPI selects the lines for a separate module of API packages. The templates are not files of a project. `make golden`
-// recomputes them from the root go.mod.
+// ofAPI selects the lines for a separate module of API packages. The templates are not files of a project. `make
+// golden` recomputes them from the root go.mod.
 func ApplyConfigurationModules(ofAPI bool) (mod, sum Template[ModuleView]) {
 	folder := "applyconfiguration"
 	if ofAPI {

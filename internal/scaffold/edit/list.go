@@ -87,15 +87,15 @@ func ReplaceListItem(src []byte, filename, key, old, value string) ([]byte, erro
 	return f.replaceScalar(list.Content[at], value)
 }
 
-// yamlList is a list in the mapping of a YAML file. The value is null if the list is empty. Key and value are nil if the
-// mapping has no such key.
+// yamlList is a list in the mapping of a YAML file. The value is null if the list is empty. Key and value are nil if
+// the mapping has no such key.
 type yamlList struct {
 	*yamlFile
 	key, value *yaml.Node
 }
 
-// findList parses a YAML file and returns the list at key. remedy is a format string for a hint about the manual change;
-// its arguments are the value and the key.
+// findList parses a YAML file and returns the list at key. remedy is a format string for a hint about the manual
+// change; its arguments are the value and the key.
 func findList(src []byte, filename, key, value, remedy string) (yamlList, error) {
 	if !utf8.ValidString(value) {
 		return yamlList{}, &diagnostic.Error{Message: fmt.Sprintf("cannot edit %s: %q is not UTF-8", filename, value)}
@@ -135,8 +135,8 @@ func (l yamlList) at() *yaml.Node {
 	return l.value
 }
 
-// verified returns the edited text. It returns an error at a node unless the text parses to the nodes that edit produces
-// from f.
+// verified returns the edited text. It returns an error at a node unless the text parses to the nodes that edit
+// produces from f.
 func (f *yamlFile) verified(out []byte, at *yaml.Node, edit func()) ([]byte, error) {
 	refusal := f.fail(at, "no place in this layout for a change that kctrl is sure of")
 	edit()
