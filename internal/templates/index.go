@@ -63,11 +63,11 @@ func PublishedModules() []Template[ModuleView] { return inDir[ModuleView]("modul
 // ofAPI selects the lines for a separate module of API packages. The templates are not files of a project. `make
 // golden` recomputes them from the root go.mod.
 func ApplyConfigurationModules(ofAPI bool) (mod, sum Template[ModuleView]) {
-	folder := "applyconfiguration"
+	dir := "applyconfiguration"
 	if ofAPI {
-		folder = "apiapplyconfiguration"
+		dir = "apiapplyconfiguration"
 	}
-	return at[ModuleView](folder, "go.mod", plan.Generated), at[ModuleView](folder, "go.sum", plan.Generated)
+	return at[ModuleView](dir, "go.mod", plan.Generated), at[ModuleView](dir, "go.sum", plan.Generated)
 }
 
 // APIModule returns go.mod and go.sum of a project's API packages, if these are a separate module. `make golden`
@@ -158,10 +158,10 @@ func withTest[V any](id string, file func(view V, end string) string) []Template
 }
 
 // StandIn returns the CRD of an external kind that is not built in. The tests in a directory install it.
-func StandIn(folder string) Template[KindView] {
+func StandIn(dir string) Template[KindView] {
 	return Template[KindView]{
 		ID: "controller/internal/controller/testdata/kind_crd.yaml", Owner: plan.User,
-		path: func(k KindView) string { return path.Join(folder, "testdata", k.standIn()) },
+		path: func(k KindView) string { return path.Join(dir, "testdata", k.standIn()) },
 	}
 }
 
@@ -290,17 +290,17 @@ func inPackage(file string, owner plan.Owner) Template[VersionView] {
 }
 
 // at returns the template of a file with the same path in every project.
-func at[V any](folder, file string, owner plan.Owner) Template[V] {
-	return Template[V]{ID: folder + "/" + file, Owner: owner, path: func(V) string { return file }}
+func at[V any](dir, file string, owner plan.Owner) Template[V] {
+	return Template[V]{ID: dir + "/" + file, Owner: owner, path: func(V) string { return file }}
 }
 
 // inDir returns the templates in a directory of files/, ordered by path. Their files have the same paths in every
 // project.
-func inDir[V any](folder string, owner plan.Owner) []Template[V] {
+func inDir[V any](dir string, owner plan.Owner) []Template[V] {
 	var list []Template[V]
-	_ = fs.WalkDir(files, "files/"+folder, func(name string, entry fs.DirEntry, err error) error { // of embedded files
+	_ = fs.WalkDir(files, "files/"+dir, func(name string, entry fs.DirEntry, err error) error { // of embedded files
 		if file, ok := strings.CutSuffix(name, ".tmpl"); ok {
-			list = append(list, at[V](folder, strings.TrimPrefix(file, "files/"+folder+"/"), owner))
+			list = append(list, at[V](dir, strings.TrimPrefix(file, "files/"+dir+"/"), owner))
 		}
 		return err
 	})

@@ -40,11 +40,7 @@ func (p plainHandler) HandleWarningHeaderWithContext(_ context.Context, code int
 
 // handle reports the warnings in the header of an answer. It skips malformed ones.
 func (w *warnings) handle(ctx context.Context, header http.Header) {
-	values := header.Values("Warning")
-	if len(values) == 0 {
-		return
-	}
-	parsed, _ := utilnet.ParseWarningHeaders(values)
+	parsed, _ := utilnet.ParseWarningHeaders(header.Values("Warning"))
 	for _, warning := range parsed {
 		switch {
 		case w.handler != nil:
