@@ -423,6 +423,7 @@ func TestOldPathsAreReported(t *testing.T) {
 		"cmd/mocks.go": "package main\n\n// of example.com/guestbook\n//go:generate mockgen example.com/guestbook/api/v1 " +
 			"Of\n",
 		"vendor/all.mk": "example.com/guestbook\n",
+		"hack/config":   "module: example.com/guestbook\n", // a file, not the directory of manifests
 	} {
 		p.put(name, text)
 	}
@@ -434,6 +435,7 @@ func TestOldPathsAreReported(t *testing.T) {
 	want := []string{
 		"build.sh:2: names example.com/guestbook, which is example.org/library now",
 		"cmd/mocks.go:4: names example.com/guestbook, which is example.org/library now",
+		"hack/config:1: names example.com/guestbook, which is example.org/library now",
 		"test/go.mod:3: names example.com/guestbook, which is example.org/library now",
 	}
 	if diff := cmp.Diff(want, notes); diff != "" {

@@ -27,7 +27,7 @@ func (r *Refactoring) noteRepo() error {
 	}
 	named := regexp.MustCompile(`(?:^|[^\w./-])` + regexp.QuoteMeta(old) + `(?:$|[^\w.:-])`)
 	return r.eachText(func(name string) bool {
-		return slices.Contains(strings.Split(name, "/"), "config") || !mayNameModule(name, old)
+		return slices.Contains(strings.Split(path.Dir(name), "/"), "config") || !mayNameModule(name, old)
 	}, func(name string, text []byte) error {
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			if strings.HasPrefix(r.after.Repo, old+"/") { // the new path contains the old one
