@@ -131,7 +131,7 @@ func (g *generation) list(name string) error {
 
 // editKustomization adds or removes a manifest in the kustomization of its directory, if the project has one.
 func (g *generation) editKustomization(name string,
-	edit func(src []byte, filename, list, value string) ([]byte, error)) error {
+	edit func(src []byte, filename string, path []string, value string) ([]byte, error)) error {
 	all := generators.All()
 	i := slices.IndexFunc(all, func(of generator.Generator) bool {
 		return of.Kustomization != "" && of.Dir.Default == path.Dir(name)
@@ -148,7 +148,7 @@ func (g *generation) editKustomization(name string,
 		return err
 	}
 	item := strings.TrimPrefix(name, path.Dir(kustomization)+"/")
-	after, err := edit(before, kustomization, "resources", item)
+	after, err := edit(before, kustomization, []string{"resources"}, item)
 	if err != nil {
 		return err
 	}

@@ -272,7 +272,7 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 				return err
 			}
 		}
-		if text, err = change(text, name, "components", "../components/"+feature); err != nil {
+		if text, err = change(text, name, []string{"components"}, "../components/"+feature); err != nil {
 			return err
 		}
 	}

@@ -180,7 +180,7 @@ func TestUnlistedControllersStayOff(t *testing.T) {
 	drop := func(file, item string) {
 		t.Helper()
 		text := readFile(t, p.dir, file)
-		out, err := edit.RemoveListItem(text, file, "resources", item)
+		out, err := edit.RemoveListItem(text, file, []string{"resources"}, item)
 		if err != nil || len(out) == len(text) {
 			t.Fatalf("%s does not list %s: %v", file, item, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"path"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]
 	if err != nil {
 		return nil, &diagnostic.Error{Message: fmt.Sprintf("%q is not a Go expression", expr), Cause: err}
 	}
-	snippet := fmt.Sprintf("%s.%s(..., %s)", path.Base(importPath), funcName, expr)
+	snippet := fmt.Sprintf("%s.%s(..., %s)", packageName(importPath), funcName, expr)
 	f, err := ParseGo(filename, src)
 	if err != nil {
 		if e, ok := err.(*diagnostic.Error); ok {
@@ -129,23 +128,19 @@ func (f GoFile) missingCall(importPath, funcName, snippet string) error {
 
 // calls returns the calls of a function of another package, in the order of the file.
 func (f GoFile) calls(importPath, funcName string) []*ast.CallExpr {
-	names := map[string]bool{} // of the package in this file
-	for _, spec := range f.File.Imports {
-		switch {
-		case ImportPath(spec) != importPath:
-		case spec.Name != nil:
-			names[spec.Name.Name] = true
-		default:
-			names[path.Base(importPath)] = true
-		}
-	}
+	uses := f.resolve(importPath, funcName)
 	isFunc := func(fun ast.Expr) bool {
 		switch fun := fun.(type) {
 		case *ast.SelectorExpr:
 			x, ok := fun.X.(*ast.Ident)
-			return ok && x.Obj == nil && names[x.Name] && fun.Sel.Name == funcName
+			if !ok || fun.Sel.Name != funcName {
+				return false
+			}
+			pkg, ok := uses[x].(*types.PkgName)
+			return ok && pkg.Imported().Path() == importPath
 		case *ast.Ident:
-			return fun.Obj == nil && names["."] && fun.Name == funcName
+			obj := uses[fun]
+			return obj != nil && obj.Name() == funcName && obj.Pkg() != nil && obj.Pkg().Path() == importPath
 		}
 		return false
 	}
@@ -171,18 +166,65 @@ func calledFunction(call *ast.CallExpr) ast.Expr {
 	return ast.Unparen(fun)
 }
 
-// argumentPlace returns the offset and the text for an additional argument of a call. The argument gets its own line if
-// the last argument and the closing parenthesis have their own lines.
+// resolve returns the objects to which the file's identifiers refer, as far as this file alone shows: imported
+// packages, and the function if the file imports the package with a dot.
+func (f GoFile) resolve(importPath, funcName string) map[*ast.Ident]types.Object {
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	conf := types.Config{
+		Importer:    stubImporter{path: importPath, funcName: funcName},
+		FakeImportC: true,
+		Error:       func(error) {}, // names from other files and packages are unknown here
+	}
+	_, _ = conf.Check(f.Name, f.Set, []*ast.File{f.File}, info)
+	return info.Uses
+}
+
+// stubImporter imports every package as empty, except one package with a function that accepts any arguments.
+type stubImporter struct{ path, funcName string }
+
+func (s stubImporter) Import(path string) (*types.Package, error) {
+	pkg := types.NewPackage(path, packageName(path))
+	if path == s.path {
+		rest := types.NewParam(token.NoPos, pkg, "", types.NewSlice(types.NewInterfaceType(nil, nil)))
+		signature := types.NewSignatureType(nil, nil, nil, types.NewTuple(rest), nil, true)
+		pkg.Scope().Insert(types.NewFunc(token.NoPos, pkg, s.funcName, signature))
+	}
+	pkg.MarkComplete()
+	return pkg, nil
+}
+
+// argumentPlace returns the offset and the text for an additional argument of a call.
 func (f GoFile) argumentPlace(call *ast.CallExpr, expr string) (int, string) {
+	newLine := f.eol() + f.indent(call.Rparen) + "\t" + expr + ","
 	if len(call.Args) == 0 {
-		return f.Offset(call.Lparen) + 1, expr
+		if f.line(call.Lparen) == f.line(call.Rparen) {
+			return f.Offset(call.Lparen) + 1, expr
+		}
+		return f.Offset(call.Lparen) + 1, newLine
 	}
 	last := call.Args[len(call.Args)-1]
-	at := f.Offset(last.End())
-	if f.startsLine(last) && f.line(call.Rparen) > f.line(last.End()) && f.Text[at] == ',' {
-		return endOfLine(f.Text, at), f.eol() + f.indent(last.Pos()) + expr + ","
+	between := slices.DeleteFunc(Tokens(f.Text), func(t Token) bool {
+		return t.Offset < f.Offset(last.End()) || t.Offset >= f.Offset(call.Rparen)
+	})
+	comma := slices.IndexFunc(between, func(t Token) bool { return t.Token == token.COMMA })
+	if comma < 0 {
+		return f.Offset(last.End()), ", " + expr
 	}
-	return at, ", " + expr
+	after := between[comma].Offset + 1
+	if f.line(last.Pos()) > f.line(call.Lparen) && f.startsLine(last) {
+		newLine = f.eol() + f.indent(last.Pos()) + expr + ","
+	}
+	for _, t := range between[comma+1:] {
+		if bytes.IndexByte(f.Text[after:t.Offset], '\n') >= 0 {
+			break
+		}
+		after = t.end(f.Text) // include a comment on the line of the comma
+	}
+	end := endOfLine(f.Text, after)
+	if end > f.Offset(call.Rparen) {
+		return between[comma].Offset + 1, " " + expr
+	}
+	return end, newLine
 }
 
 // startsLine reports whether a node is the first on its line.

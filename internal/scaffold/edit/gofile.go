@@ -6,8 +6,11 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
@@ -21,11 +24,10 @@ type GoFile struct {
 	File *ast.File
 }
 
-// ParseGo parses a Go file. The objects of identifiers show which names the file declares. For invalid Go it returns a
-// *diagnostic.Error.
+// ParseGo parses a Go file. For invalid Go it returns a *diagnostic.Error.
 func ParseGo(name string, text []byte) (GoFile, error) {
 	f := GoFile{Name: name, Text: text, Set: token.NewFileSet()}
-	file, err := parser.ParseFile(f.Set, name, text, parser.ParseComments)
+	file, err := parser.ParseFile(f.Set, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return f, diagnostic.NotGo(name, err)
 	}
@@ -117,6 +119,15 @@ func Tokens(src []byte) []Token {
 	}
 }
 
+// end returns the end offset of a comment. The length of the token's text is not sufficient, because the text omits
+// carriage returns.
+func (t Token) end(src []byte) int {
+	if !strings.HasPrefix(t.Text, "/*") {
+		return endOfLine(src, t.Offset)
+	}
+	return t.Offset + bytes.Index(src[t.Offset:], []byte("*/")) + len("*/")
+}
+
 // lineEnd returns the line end of the first line of a text.
 func lineEnd(src []byte) string {
 	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
@@ -135,6 +146,25 @@ func endOfLine(src []byte, at int) int {
 		n--
 	}
 	return at + n
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// packageName guesses the name of a package from its import path, as goimports does: the last element that is not a
+// major version, up to the first character that is invalid in an identifier.
+func packageName(importPath string) string {
+	base := path.Base(importPath)
+	if dir := path.Dir(importPath); majorVersion.MatchString(base) && dir != "." {
+		base = path.Base(dir)
+	}
+	base = strings.TrimPrefix(base, "go-")
+	if i := strings.IndexFunc(base, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) &&
+			r != '_'
+	}); i >= 0 {
+		base = base[:i]
+	}
+	return base
 }
 
 // ImportPath returns the path of an import.

@@ -26,7 +26,7 @@ func marked(text string) (before, after string) {
 
 // TestEnsureListItemInsertsOnlyTheItem expects that only the text between « and » is inserted.
 func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
-	for _, tt := range []struct{ rule, key, value, want string }{
+	for _, tt := range []struct{ rule, path, value, want string }{
 		{"at the end", "resources", "c.yaml", "resources:\n- a.yaml\n- b.yaml«\n- c.yaml»\n"},
 		{"indented items", "resources", "c.yaml", "resources:\n  - a.yaml\n  - b.yaml«\n  - c.yaml»\npatches:\n- x\n"},
 		{"items indented by four", "resources", "c.yaml", "resources:\n    - a.yaml«\n    - c.yaml»\n"},
@@ -40,6 +40,7 @@ func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 		{"items of many lines", "resources", "c", "resources:\n- a\n  b\n- |\n  text\n\n  # more«\n- c»\n\nx: y\n"},
 		{"mappings among the items", "items", "c", "items:\n- name: a\n  value: b\n- - nested\n  - list«\n- c»\n"},
 		{"dash alone", "items", "c", "items:\n-\n  a\n-   b«\n- c»\n"},
+		{"nested", "a.b", "x", "a:\n  other: 1\n  b:\n  - y«\n  - x»\n  c: 2\nb:\n- z\n"},
 		{"quotes of the others", "resources", "c", "resources:\n- 'a'\n- \"b\"«\n- \"c\"»\n"},
 		{"single quotes of the others", "resources", "c", "resources:\n- 'a'«\n- 'c'»\n"},
 		{"value that needs quotes", "resources", "yes", "resources:\n- a«\n- \"yes\"»\n"},
@@ -53,22 +54,30 @@ func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 		{"flow, spaces", "resources", "c", "resources: [ a, b«, c» ]\n"},
 		{"flow, strings", "resources", "c", "resources: [\"a]\", 'it''s, [', it's, x: {y: [z]}«, c»]\n"},
 		{"flow, quotes", "resources", "c", "resources: [\"a\", \"b\"«, \"c\"»]\n"},
+		{"flow, lines", "resources", "c", "resources: [\n  a,\n  b«,» # ]«\n  c»\n]\n"},
+		{"flow, lines, trailing comma", "resources", "c", "resources: [\n  a,\n  b, # two«\n  c,»\n]\n"},
 		{"JSON", "resources", "c", "{\"x\": {\"y\": \"z\"}, \"resources\": [\"a\"«, \"c\"»]}\n"},
 		{"JSON, empty", "resources", "c", "{\"resources\":[«\"c\"»]}"},
+		{"JSON, missing", "resources", "c", "{\n  \"x\": 1«,\n  \"resources\": [\"c\"]»\n}\n"},
+		{"flow mapping, missing", "a.b", "c", "{x: y«, a: {b: [c]}»}\n"},
+		{"flow mapping, empty", "x.a.b", "c", "x: {«a: {b: [c]}»}\n"},
 
 		{"null", "resources", "a", "resources:«\n- a»\npatches: []\n"},
 		{"null, comments", "resources", "a", "resources: # none«\n- a»\n# - b\nx: y\n"},
 		{"null, style of the others", "resources", "a", "resources:«\n  - a»\npatches:\n  - b\n"},
 		{"null, no line end", "resources", "a", "resources:«\n- a»"},
+		{"null parent", "a.b", "c", "a:«\n  b:\n  - c»\nx: y\n"},
 		{"missing", "resources", "a", "kind: Kustomization«\nresources:\n- a»\n"},
 		{"missing, style of the others", "resources", "a", "patches:\n  - x«\nresources:\n  - a»\n\n# end\n"},
+		{"missing parents", "a.b.c", "d", "x:\n    y: z«\na:\n    b:\n        c:\n        - d»\n"},
+		{"missing in a nested mapping", "a.c", "d", "a:\n  b: 1 # one«\n  c:\n  - d»\nx: y\n"},
 		{"missing behind unindented items", "resources", "a", "patches:\n- x\n- y«\nresources:\n- a»\n"},
 		{"missing behind a text of many lines", "resources", "a",
 			"text: |\n  # not a comment\n\n  more\nlast: >-\n  a\n  #b«\nresources:\n- a»\n"},
-		{"empty file", "a", "c", "«a:\n- c\n»"},
+		{"empty file", "a.b", "c", "«a:\n  b:\n  - c\n»"},
 		{"only comments", "resources", "a", "# nothing yet\n«resources:\n- a\n»"},
 		{"only a document marker", "resources", "a", "---«\nresources:\n- a\n»"},
-		{"beyond ASCII", "größe", "ü", "größe: [ä«, ü»]\n"},
+		{"beyond ASCII", "größe.日本", "ü", "größe: {日本: [ä«, ü»]}\n"},
 		{"byte order mark", "resources", "b", "\ufeffresources: [a«, b»]\n"},
 		{"key that needs quotes", "on", "push", "name: x«\n\"on\":\n- push»\n"},
 		{"anchors elsewhere", "resources", "b", "x: &x 1\ny: *x\nresources:\n- a«\n- b»\n"},
@@ -80,18 +89,19 @@ func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 				if eol == "\r\n" && !strings.Contains(src, eol) {
 					continue // a file without a line end does not show which kind it uses
 				}
-				got, err := EnsureListItem([]byte(src), "k.yaml", tt.key, tt.value)
+				path := strings.Split(tt.path, ".")
+				got, err := EnsureListItem([]byte(src), "k.yaml", path, tt.value)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(want, string(got)); diff != "" {
 					t.Error(diff)
 				}
-				again, err := EnsureListItem(got, "k.yaml", tt.key, tt.value)
+				again, err := EnsureListItem(got, "k.yaml", path, tt.value)
 				if err != nil || !bytes.Equal(again, got) {
 					t.Errorf("a second time: %v\n%s", err, again)
 				}
-				if _, err := RemoveListItem(got, "k.yaml", tt.key, tt.value); err != nil {
+				if _, err := RemoveListItem(got, "k.yaml", path, tt.value); err != nil {
 					t.Errorf("removed again: %v", err)
 				}
 			}
@@ -101,11 +111,13 @@ func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 
 func TestEnsureListItemReplacesNull(t *testing.T) {
 	for src, want := range map[string]string{
-		"resources: null\nx: y\n": "resources:\n- a\nx: y\n",
-		"resources: ~ # none\n":   "resources: # none\n- a\n",
-		"x: 1\nresources: Null":   "x: 1\nresources:\n- a",
+		"resources: null\nx: y\n":   "resources:\n- a\nx: y\n",
+		"resources: ~ # none\n":     "resources: # none\n- a\n",
+		"x: 1\nresources: Null":     "x: 1\nresources:\n- a",
+		"{x: 1, resources: null}\n": "{x: 1, resources: [a]}\n",
+		"{resources: }\n":           "{resources: [a]}\n",
 	} {
-		got, err := EnsureListItem([]byte(src), "k.yaml", "resources", "a")
+		got, err := EnsureListItem([]byte(src), "k.yaml", []string{"resources"}, "a")
 		if err != nil || string(got) != want {
 			t.Errorf("%q: got %q, %v", src, got, err)
 		}
@@ -117,7 +129,7 @@ func TestEnsureListItemKeepsExistingItems(t *testing.T) {
 		"resources:\n- a.yaml # mine\n- b\n", "resources: [b, 'a.yaml']\n", "resources:\n  -   \"a.yaml\"\n",
 		"{\"resources\": [\"a.yaml\"]}", "x: &x a.yaml\nresources:\n- *x\n", "resources:\n- >-\n  a.yaml\n",
 	} {
-		got, err := EnsureListItem([]byte(src), "k.yaml", "resources", "a.yaml")
+		got, err := EnsureListItem([]byte(src), "k.yaml", []string{"resources"}, "a.yaml")
 		if err != nil || string(got) != src {
 			t.Errorf("%q: got %q, %v", src, got, err)
 		}
@@ -129,7 +141,7 @@ func TestAddedItemsAreIndentedLikeTheOthers(t *testing.T) {
 	src := []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nresources:\n- ../crd\n- ../rbac\n#- ../webhook\n")
 	for _, item := range []string{"../a", "../b", "../a"} {
 		var err error
-		if src, err = EnsureListItem(src, "k.yaml", "resources", item); err != nil {
+		if src, err = EnsureListItem(src, "k.yaml", []string{"resources"}, item); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,6 +166,8 @@ func TestRemoveListItem(t *testing.T) {
 		{"flow, last", "resources: [a, x] # c\n", "resources: [a] # c\n"},
 		{"flow, only", "resources: [x]\n", "resources: []\n"},
 		{"flow, every occurrence", "resources: [x, 'x', a, \"x\"]\n", "resources: [a]\n"},
+		{"flow, lines", "resources: [\n  a,\n  x, # gone\n  b\n]\n", "resources: [\n  a,\n  b\n]\n"},
+		{"flow, last line", "resources: [\n  a, # kept\n  x\n]\n", "resources: [\n  a # kept\n]\n"},
 		{"absent", "resources:\n- a\n", "resources:\n- a\n"},
 		{"absent list", "a: b\n", "a: b\n"},
 		{"null", "resources:\n", "resources:\n"},
@@ -162,7 +176,7 @@ func TestRemoveListItem(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			for _, eol := range []string{"\n", "\r\n"} {
 				src, want := strings.ReplaceAll(tt.src, "\n", eol), strings.ReplaceAll(tt.want, "\n", eol)
-				got, err := RemoveListItem([]byte(src), "k.yaml", "resources", "x")
+				got, err := RemoveListItem([]byte(src), "k.yaml", []string{"resources"}, "x")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -189,14 +203,11 @@ func TestYAMLEditsRefuseWithPositionAndSnippet(t *testing.T) {
 		{"mapping with aliases", "a: &m\n  b: c\nd: *m\n", ""},
 		{"merged mapping", "x: &x {resources: [a]}\n<<: *x\n", "k.yaml:1:1: resources may come from the mapping merged here"},
 		{"key twice", "resources: [a]\nresources: [b]\n", "k.yaml:2:1: resources is given twice"},
-		{"flow list of several lines", "resources: [\n  a,\n  b # ]\n]\n", "k.yaml:1:12: no place in this layout"},
-		{"flow mapping without the list", "{x: y}\n", "k.yaml:1:1: no place in this layout"},
-		{"null in a flow mapping", "{x: 1, resources: }\n", "k.yaml:1:19: no place in this layout"},
 		{"null as file", "null\n", "k.yaml:1:1: no place in this layout"},
 		{"tagged null", "resources: !!null\n", "k.yaml:1:12: no place in this layout"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			got, err := EnsureListItem([]byte(tt.src), "k.yaml", "resources", "x.yaml")
+			got, err := EnsureListItem([]byte(tt.src), "k.yaml", []string{"resources"}, "x.yaml")
 			if tt.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -223,10 +234,11 @@ func FuzzListItem(f *testing.F) {
 		"resources: [\n a, # b\n]\n",
 	} {
 		f.Add(src, "resources", "x.yaml")
-		f.Add(src, "a", "yes # no")
+		f.Add(src, "a.resources", "yes # no")
 	}
-	f.Fuzz(func(t *testing.T, src, key, value string) {
-		out, err := EnsureListItem([]byte(src), "k.yaml", key, value)
+	f.Fuzz(func(t *testing.T, src, dotted, value string) {
+		path := strings.Split(dotted, ".")
+		out, err := EnsureListItem([]byte(src), "k.yaml", path, value)
 		if err != nil {
 			if e, ok := errors.AsType[*diagnostic.Error](err); !ok || strings.Contains(e.Message, "\n") {
 				t.Fatalf("%T %q", err, err)
@@ -236,16 +248,20 @@ func FuzzListItem(f *testing.F) {
 		if string(out) == src {
 			return
 		}
-		before, err := findList([]byte(src), "k.yaml", key, value, "%s %s")
+		before, err := parseYAML([]byte(src), "k.yaml", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := findList(out, "k.yaml", key, value, "%s %s")
-		if err != nil || after.value == nil {
+		after, err := parseYAML(out, "k.yaml", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, err := after.find(path)
+		if err != nil || len(place.rest) > 0 {
 			t.Fatalf("%v: no list in\n%s", err, out)
 		}
 		count := 0
-		for _, item := range after.value.Content {
+		for _, item := range place.value.Content {
 			if item.Value == value && item.ShortTag() == "!!str" {
 				count++
 			}
@@ -253,11 +269,11 @@ func FuzzListItem(f *testing.F) {
 		if count != 1 {
 			t.Fatalf("%d times in\n%s", count, out)
 		}
-		again, err := EnsureListItem(out, "k.yaml", key, value)
+		again, err := EnsureListItem(out, "k.yaml", path, value)
 		if err != nil || !bytes.Equal(again, out) {
 			t.Fatalf("%v, a second time\n%s", err, again)
 		}
-		removed, err := RemoveListItem(out, "k.yaml", key, value)
+		removed, err := RemoveListItem(out, "k.yaml", path, value)
 		if err != nil {
 			return
 		}
@@ -265,7 +281,8 @@ func FuzzListItem(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before.value != nil && len(before.value.Content) > 0 && !sameNode(back.doc, before.doc) {
+		if was, err := before.find(path); err == nil && len(was.rest) == 0 && len(was.value.Content) > 0 &&
+			!sameNode(back.doc, before.doc) {
 			t.Fatalf("from\n%s\nto\n%s\nback to\n%s", src, out, removed)
 		}
 	})

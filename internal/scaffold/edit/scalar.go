@@ -60,7 +60,8 @@ func (f *yamlFile) replaceLiteral(node *yaml.Node, value, literal string) ([]byt
 	if !bytes.HasPrefix(f.src[at:], []byte(text)) || isShared(f.doc, node) {
 		return nil, f.fail(node, "no place in this layout for a change that kctrl is sure of")
 	}
-	return f.verified(Apply(f.src, []Splice{{at, at + len(text), literal}}), node, func() { node.Value = value })
+	place := listPlace{value: node}
+	return f.verified(Apply(f.src, []Splice{{at, at + len(text), literal}}), place, func() { node.Value = value })
 }
 
 var plainScalar = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./@+-]*$`)

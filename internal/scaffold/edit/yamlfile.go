@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -90,8 +91,52 @@ func (f *yamlFile) fail(at *yaml.Node, message string) *diagnostic.Error {
 	return diagnostic.At(Position(f.name, at), message, f.remedy)
 }
 
+// listPlace is the place of a list, or the deepest existing node on the path to it.
+type listPlace struct {
+	// mapping contains key and value, or lacks the first key of rest. It is nil if the file is empty.
+	mapping *yaml.Node
+	// key and value are the last existing pair of the path. The value is null, or a list if rest is empty.
+	key, value *yaml.Node
+	// rest has the missing keys of the path.
+	rest []string
+}
+
+// find follows a path of mapping keys to a list.
+func (f *yamlFile) find(path []string) (listPlace, error) {
+	place := listPlace{value: f.root()}
+	for i, key := range path {
+		node := place.value
+		place.rest = path[i:]
+		if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
+			return place, nil
+		}
+		if err := f.usable(node, yaml.MappingNode, "a mapping", path[:i]); err != nil {
+			return place, err
+		}
+		at := yamlnode.Index(node, key, 0)
+		switch {
+		case at < 0 && yamlnode.Index(node, "<<", 0) >= 0:
+			return place, f.fail(node, fmt.Sprintf("%s may come from the mapping merged here", key))
+		case at < 0:
+			return listPlace{mapping: node, rest: path[i:]}, nil
+		}
+		if again := yamlnode.Index(node, key, at+2); again >= 0 {
+			return place, f.fail(node.Content[again], key+" is given twice")
+		}
+		place = listPlace{mapping: node, key: node.Content[at], value: node.Content[at+1]}
+	}
+	if place.value.Kind == yaml.ScalarNode && place.value.Tag == "!!null" {
+		return place, nil
+	}
+	return place, f.usable(place.value, yaml.SequenceNode, "a list", path)
+}
+
 // usable rejects a node of an unexpected kind, and a node to which an alias refers.
-func (f *yamlFile) usable(node *yaml.Node, kind yaml.Kind, where, want string) error {
+func (f *yamlFile) usable(node *yaml.Node, kind yaml.Kind, want string, path []string) error {
+	where := "the file"
+	if len(path) > 0 {
+		where = strings.Join(path, ".")
+	}
 	switch {
 	case node.Kind != kind:
 		return f.fail(node, fmt.Sprintf("%s: want %s, got %s", where, want, Describe(node)))
@@ -126,6 +171,15 @@ func (f *yamlFile) lineStart(line int) int {
 		return len(f.src)
 	}
 	return f.lines[max(line, 0)]
+}
+
+// lineOf returns the line of an offset, counted from 0.
+func (f *yamlFile) lineOf(offset int) int {
+	i, found := slices.BinarySearch(f.lines, offset)
+	if !found {
+		i--
+	}
+	return i
 }
 
 // line returns the indentation of a line and the text after the indentation.

@@ -9,6 +9,7 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io"
 	"io/fs"
 	"maps"
@@ -280,11 +281,32 @@ func (s GoSource) Mentions(name string) bool {
 	return found
 }
 
-// IsLocal reports whether an identifier refers to a declaration inside a function. Such an identifier may have the same
-// name as a package or a package-level declaration.
-func (s GoSource) IsLocal(ident *ast.Ident) bool {
-	return ident.Obj != nil && s.File.Scope.Lookup(ident.Name) != ident.Obj
+// Locals returns the identifiers that refer to declarations inside functions, as far as the file alone shows. Such an
+// identifier may have the same name as a package or a package-level declaration.
+func (s GoSource) Locals() map[*ast.Ident]bool {
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: importsNothing{}, FakeImportC: true, Error: func(error) {}}
+	// errors are expected: the file is checked without its package
+	pkg, _ := config.Check(s.Name, s.Set, []*ast.File{s.File}, info)
+	found := map[*ast.Ident]bool{}
+	for _, objects := range []map[*ast.Ident]types.Object{info.Defs, info.Uses} {
+		for ident, object := range objects {
+			if object == nil {
+				continue
+			}
+			_, isImport := object.(*types.PkgName)
+			_, isLabel := object.(*types.Label)
+			scope := object.Parent() // nil for a field or method
+			found[ident] = isLabel || !isImport && scope != nil && scope != types.Universe && scope != pkg.Scope()
+		}
+	}
+	return found
 }
+
+// importsNothing is an importer that finds no package, so the type checker knows packages only by name.
+type importsNothing struct{}
+
+func (importsNothing) Import(string) (*types.Package, error) { return nil, errNotOfModule }
 
 // ParseSource parses a Go file, and reports whether it succeeded.
 func ParseSource(name string, text []byte) (GoSource, bool) {

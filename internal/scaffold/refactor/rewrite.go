@@ -154,6 +154,7 @@ func (r *Refactoring) renames(s gosource.GoSource) []edit.Splice {
 	var changes []edit.Splice
 	_, scaffolded := r.was.Lock.Entry(s.Name)
 	_, same := r.same(s.Name)
+	var locals map[*ast.Ident]bool
 	for _, ident := range s.Idents(r.before.Repo) {
 		now, found := r.renamed[ident.GoName]
 		for _, pkg := range s.DotImports(r.before.Repo) {
@@ -161,7 +162,10 @@ func (r *Refactoring) renames(s gosource.GoSource) []edit.Splice {
 				now, found = r.renamed[gosource.GoName{Pkg: pkg, Name: ident.Name}]
 			}
 		}
-		found = found && !s.IsLocal(ident.Node)
+		if found && locals == nil {
+			locals = s.Locals()
+		}
+		found = found && !locals[ident.Node]
 		if !found && scaffolded && !same && ident.Pkg == s.Pkg() {
 			now, found = r.locals[ident.Name]
 		}
@@ -220,9 +224,10 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []edit.Splice {
 	if len(renamed) == 0 {
 		return changes
 	}
+	locals := s.Locals()
 	ast.Inspect(s.File, func(n ast.Node) bool {
 		if selector, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := selector.X.(*ast.Ident); ok && renamed[x.Name] != "" && !s.IsLocal(x) {
+			if x, ok := selector.X.(*ast.Ident); ok && renamed[x.Name] != "" && !locals[x] {
 				replace(x, renamed[x.Name])
 			}
 		}

@@ -181,12 +181,12 @@ func (s *syncing) relisted(name string, text []byte, stays map[string]bool) ([]b
 		now, found := s.successor(f)
 		for i, l := range f.Listings {
 			var err error
-			switch {
+			switch keys := []string{l.List}; {
 			case l.Folder != path.Dir(name) || stays[f.Path]:
 			case !found || i >= len(now.Listings):
-				text, err = edit.RemoveListItem(text, name, l.List, l.Item)
+				text, err = edit.RemoveListItem(text, name, keys, l.Item)
 			case now.Listings[i].Item != l.Item:
-				text, err = edit.ReplaceListItem(text, name, l.List, l.Item, now.Listings[i].Item)
+				text, err = edit.ReplaceListItem(text, name, keys, l.Item, now.Listings[i].Item)
 			}
 			if err != nil {
 				return nil, err

@@ -66,7 +66,7 @@ func AddItems(p *plan.Plan, folder, list string, files ...string) error {
 		if list == "resources" && slices.Contains(ItemsOf(text, "bases"), file) {
 			continue // the former name of the list for directories
 		}
-		if text, err = edit.EnsureListItem(text, kustomization, list, file); err != nil {
+		if text, err = edit.EnsureListItem(text, kustomization, []string{list}, file); err != nil {
 			return err
 		}
 	}

@@ -33,12 +33,13 @@ func relistRole(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	edited, err := edit.ReplaceListItem(text, kustomization, "resources", from[0], to[0])
+	resources := []string{"resources"}
+	edited, err := edit.ReplaceListItem(text, kustomization, resources, from[0], to[0])
 	if err != nil {
 		return err
 	}
 	for _, gone := range from[1:] {
-		if edited, err = edit.RemoveListItem(edited, kustomization, "resources", gone); err != nil {
+		if edited, err = edit.RemoveListItem(edited, kustomization, resources, gone); err != nil {
 			return err
 		}
 	}

@@ -219,12 +219,13 @@ func (u *upgrade) listed(name string, there, theirs []byte) ([]byte, error) {
 	}
 	var err error
 	for _, list := range templated.Lists {
+		at := []string{list}
 		var wanted []string
 		for _, item := range templated.ItemsOf(there, list) {
 			if target := path.Join(path.Dir(name), item); slices.Contains(templated.ItemsOf(theirs, list), item) ||
 				u.exists(target) {
 				wanted = append(wanted, item)
-				if theirs, err = edit.EnsureListItem(theirs, name, list, item); err != nil {
+				if theirs, err = edit.EnsureListItem(theirs, name, at, item); err != nil {
 					return nil, err
 				}
 			}
@@ -239,13 +240,13 @@ func (u *upgrade) listed(name string, there, theirs []byte) ([]byte, error) {
 			continue
 		}
 		for i, item := range items {
-			theirs, err = edit.ReplaceListItem(theirs, name, list, item, fmt.Sprintf("%d.kctrl", i))
+			theirs, err = edit.ReplaceListItem(theirs, name, at, item, fmt.Sprintf("%d.kctrl", i))
 			if err != nil {
 				return nil, err
 			}
 		}
 		for i, item := range wanted {
-			theirs, err = edit.ReplaceListItem(theirs, name, list, fmt.Sprintf("%d.kctrl", i), item)
+			theirs, err = edit.ReplaceListItem(theirs, name, at, fmt.Sprintf("%d.kctrl", i), item)
 			if err != nil {
 				return nil, err
 			}
