@@ -19,7 +19,7 @@ type Index[T object.Object, K cmp.Ordered] struct {
 
 // Indexer is an *[Index] with any type K.
 type Indexer[T object.Object] interface {
-	table(objects iter.Seq2[object.Key, T]) table[T]
+	table() table[T]
 }
 
 // NewIndex returns an index of objects by the results of values. An object for which values returns nothing is not in
@@ -124,14 +124,8 @@ func (ix *Index[T, K]) of(c *contents[T]) *indexTable[T, K] {
 	return t.(*indexTable[T, K])
 }
 
-// table returns a table of ix with the given objects.
-func (ix *Index[T, K]) table(objects iter.Seq2[object.Key, T]) table[T] {
-	t := &indexTable[T, K]{index: ix, keys: postings[K]{}}
-	for key, obj := range objects {
-		t.insert(key, obj)
-	}
-	return t
-}
+// table returns an empty table of ix.
+func (ix *Index[T, K]) table() table[T] { return &indexTable[T, K]{index: ix, keys: postings[K]{}} }
 
 // table is the content of one index for one store. The store's mutex guards it.
 type table[T object.Object] interface {

@@ -122,15 +122,21 @@ func newItems[T object.Object](packer *pack.Packer[T]) items[T] {
 	}
 }
 
-// objects iterates over the current objects of i.
-func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
-	return func(yield func(object.Key, T) bool) {
-		for key, obj := range i.all() {
-			if !yield(key, obj.object()) {
-				return
-			}
+// tables returns a table of i for each index. It unpacks each object once, for all of them.
+func tables[T object.Object](i items[T], indexes ...Indexer[T]) map[Indexer[T]]table[T] {
+	all := make(map[Indexer[T]]table[T], len(indexes))
+	for _, ix := range indexes {
+		all[ix] = ix.table()
+	}
+	if len(all) == 0 {
+		return all
+	}
+	for key, obj := range i.all() {
+		for _, t := range all {
+			t.insert(key, obj.object())
 		}
 	}
+	return all
 }
 
 // keyed implements items. It holds values of type R: objects that readers share with the store, or packed objects. The

@@ -272,6 +272,27 @@ func TestObserverOfAPackedStoreReceivesTheFirstObjectsAtOnce(t *testing.T) {
 	}
 }
 
+// TestIndexesShareAnUnpackedObject checks that a list unpacks each object once, for all indexes.
+func TestIndexesShareAnUnpackedObject(t *testing.T) {
+	c := packedContents(t, &metav1.PartialObjectMetadata{})
+	seen := map[meta]int{}
+	for range 3 {
+		c.addIndex(NewIndex(func(o meta) []string {
+			seen[o]++
+			return []string{o.Name}
+		}))
+	}
+	c.advance(reflector.Deltas[meta]{listedNodes(c, 7, "a", "b")})
+	for o, count := range seen {
+		if count != 3 {
+			t.Errorf("%d indexes received the same %s, want 3", count, o.Name)
+		}
+	}
+	if len(seen) != 2 {
+		t.Errorf("the store unpacked %d objects, want 2", len(seen))
+	}
+}
+
 // observer receives the changes of a store.
 type observer[T object.Object] func(version string, events []Event[T])
 

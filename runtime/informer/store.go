@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -195,10 +196,7 @@ func (c *contents[T]) advanceLocked(version string) {
 
 // swap replaces the whole content at once. It builds the new indexes before it locks out readers.
 func (c *contents[T]) swap(items items[T], version string) {
-	indexes := make(map[Indexer[T]]table[T], len(c.indexes))
-	for ix := range c.indexes {
-		indexes[ix] = ix.table(objects(items))
-	}
+	indexes := tables(items, slices.Collect(maps.Keys(c.indexes))...)
 	byLabel := c.rebuiltLabels(items)
 	c.detector.replace(c.items, items)
 	c.mu.Lock()
@@ -230,10 +228,10 @@ func (c *contents[T]) addIndex(ix Indexer[T]) {
 		return
 	}
 	// Readers may continue: changes of items require the informer's mutex, which the caller holds.
-	t := ix.table(objects(c.items))
+	t := tables(c.items, ix)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.indexes[ix] = t
+	c.indexes[ix] = t[ix]
 }
 
 // advance applies deltas from [reflector.DeltaFIFO.Pop], calls the observer, and returns the events for handlers.
