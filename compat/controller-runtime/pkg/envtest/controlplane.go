@@ -36,8 +36,8 @@ func (u *AuthenticatedUser) Config() *rest.Config { return u.user.Config() }
 // KubeConfig returns a kubeconfig of the user.
 func (u AuthenticatedUser) KubeConfig() ([]byte, error) { return u.user.KubeConfig() }
 
-// ControlPlane is the server of an [Environment]. The server has no settings, so Start fails if flags or paths of
-// binaries are set.
+// ControlPlane is the server of an [Environment]. The server has no settings, so Start fails if flags are set, except
+// flags with the values that the server has anyway, such as allow-privileged=true.
 type ControlPlane struct {
 	// APIServer is the API server.
 	APIServer *APIServer
@@ -60,9 +60,8 @@ func (f *ControlPlane) GetAPIServer() *APIServer {
 // check returns an error for unsupported settings.
 func (f *ControlPlane) check() error {
 	if s := f.APIServer; s != nil {
-		if s.arguments != nil && len(s.arguments.values) > 0 {
-			return fmt.Errorf("envtest: flags of kube-apiserver are not supported: %v",
-				slices.Sorted(maps.Keys(s.arguments.values)))
+		if unsupported := s.unsupported(); len(unsupported) > 0 {
+			return fmt.Errorf("envtest: flags of kube-apiserver are not supported: %v", unsupported)
 		}
 		if len(s.Args) > 0 {
 			return errors.New("envtest: APIServer.Args is not supported")
@@ -223,6 +222,23 @@ func (s *APIServer) Configure() *Arguments {
 		s.arguments = EmptyArguments()
 	}
 	return s.arguments
+}
+
+// fixed has the flags of kube-apiserver that tests often set, with the values that each server has.
+var fixed = map[string]string{
+	"allow-privileged": "true", "authorization-mode": "RBAC", "disable-admission-plugins": "ServiceAccount",
+}
+
+// unsupported returns the names of the flags that have other values than those of the server.
+func (s *APIServer) unsupported() (names []string) {
+	for name, arg := range s.Configure().values {
+		value, ok := fixed[name]
+		if !ok || !slices.Equal(slices.Compact(slices.Clone(arg.Get(nil))), []string{value}) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Etcd has the settings of etcd.
