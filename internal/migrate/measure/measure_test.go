@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,8 +54,8 @@ func operate(plan string) int {
 		}
 		_ = answer.Body.Close()
 	}
+	fmt.Fprintln(os.Stderr, "ERROR the cache is empty\n\tgoroutine 1\nINFO waiting")
 	if plan == "ends" {
-		fmt.Fprintln(os.Stderr, "ERROR the cache is empty\n\tgoroutine 1")
 		return 3
 	}
 	select {} // until it is killed
@@ -77,16 +78,24 @@ func options(t *testing.T) (o Options, p *proxy, kubeconfig string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.stop)
-	return Options{Dir: t.TempDir(), Quiet: 200 * time.Millisecond, Longest: time.Minute}, p, kubeconfig
+	o = Options{Dir: t.TempDir(), Quiet: 200 * time.Millisecond, Longest: time.Minute, Step: func(string) {}}
+	return o, p, kubeconfig
 }
 
 func TestProcessIsMeasuredUntilItRests(t *testing.T) {
 	t.Setenv(operatorVariable, "rests")
 	o, p, kubeconfig := options(t)
+	var steps []string
+	o.Step = func(text string) { steps = append(steps, text) }
 	s := &side{name: "kctrl's runtime", program: os.Args[0]}
 	figures, err := s.run(t.Context(), o, p, kubeconfig)
 	if err != nil {
 		t.Fatal(err)
+	}
+	const said = "ERROR the cache is empty"
+	const want = "the operator on kctrl's runtime may not have reconciled all objects, because it wrote: " + said
+	if !slices.Equal(steps, []string{want}) {
+		t.Errorf("reported %q, want %q", steps, want)
 	}
 	if figures.Requests != 2 {
 		t.Errorf("%d requests, want 2: renewals of leases do not count", figures.Requests)

@@ -3,7 +3,6 @@
 package measure
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -59,8 +58,12 @@ func (s *side) run(ctx context.Context, o Options, p *proxy, kubeconfig string) 
 	}
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "TMPDIR="+temporary)
 	cmd.WaitDelay = 10 * time.Second
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
+	output, err := os.Create(filepath.Join(temporary, "output"))
+	if err != nil {
+		return Figures{}, err
+	}
+	defer output.Close()
+	cmd.Stdout, cmd.Stderr = output, output
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return Figures{}, err
@@ -68,6 +71,7 @@ func (s *side) run(ctx context.Context, o Options, p *proxy, kubeconfig string) 
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // ends with the process, which this function waits for
 	figures, err := s.untilRest(ctx, o, p, cmd.Process.Pid, start, ended)
+	last, reason := lastLines(output.Name()) // before the operator reports what its end interrupts
 	if err == nil {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 	} else {
@@ -80,7 +84,10 @@ func (s *side) run(ctx context.Context, o Options, p *proxy, kubeconfig string) 
 		<-ended
 	}
 	if err != nil {
-		return figures, s.failed(err, output.String())
+		return figures, s.failed(err, cmp.Or(reason, last))
+	}
+	if reason != "" {
+		o.Step(fmt.Sprintf("the operator on %s may not have reconciled all objects, because it wrote: %s", s.name, reason))
 	}
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && figures.PeakMemory == 0 {
 		figures.PeakMemory = usage.Maxrss // in bytes on macOS
@@ -123,34 +130,34 @@ func exitStatus(err error) string {
 	return err.Error()
 }
 
-// reasonIn returns the last line of a program's output that reports an error, or else its last line. It ignores stack
-// traces.
-func reasonIn(output string) string {
-	var last, reason string
-	for line := range strings.Lines(output) {
+// lastLines returns the last line in a file with a program's output, and the last one that reports an error. It ignores
+// stack traces.
+func lastLines(file string) (last, reason string) {
+	output, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(output)) {
 		if line[0] == '\t' || strings.TrimSpace(line) == "" {
 			continue
 		}
 		last = strings.ReplaceAll(strings.TrimSpace(line), "\t", " ")
 		for _, certain := range []string{"panic: ", "flag provided but not defined", "unknown flag"} {
 			if strings.Contains(last, certain) {
-				return last
+				return last, last
 			}
 		}
 		if lower := strings.ToLower(last); strings.Contains(lower, "error") {
 			reason = last
 		}
 	}
-	return cmp.Or(reason, last)
+	return last, reason
 }
 
-// failed returns an error that contains a line of the program's output.
-func (s *side) failed(err error, output string) error {
+// failed returns an error that contains a line of the program's output, unless the line is empty.
+func (s *side) failed(err error, line string) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	message := "the operator on " + s.name + ": " + err.Error()
-	if line := reasonIn(output); line != "" {
+	if line != "" {
 		message += ": " + line
 	}
 	return &diagnostic.Error{
