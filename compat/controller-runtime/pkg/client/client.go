@@ -39,8 +39,25 @@ type Options struct {
 	FieldOwner string
 	// FieldValidation is the default field validation of writes, which determines how the server treats unknown fields.
 	FieldValidation string
-	// Log is the logger of the client.
-	Log logr.Logger
+	// Log is the logger of the client, a [logr.Logger].
+	Log logger
+}
+
+// logger has the methods of a [logr.Logger]. As an interface, it lets go-cmp compare options without a logger. Options
+// have none before v0.25, and tests of operators compare them.
+type logger interface {
+	Enabled() bool
+	Error(err error, message string, pairs ...any)
+	GetSink() logr.LogSink
+	GetV() int
+	Info(message string, pairs ...any)
+	IsZero() bool
+	V(level int) logr.Logger
+	WithCallDepth(depth int) logr.Logger
+	WithCallStackHelper() (func(), logr.Logger)
+	WithName(name string) logr.Logger
+	WithSink(sink logr.LogSink) logr.Logger
+	WithValues(pairs ...any) logr.Logger
 }
 
 // CacheOptions select the reads that a cache serves.
@@ -107,15 +124,16 @@ func newClient(config *rest.Config, options Options) (*client, error) {
 			return nil, err
 		}
 	}
-	if options.Log.IsZero() {
-		options.Log = log.Log.WithName("client")
+	logTo := log.Log.WithName("client")
+	if options.Log != nil && !options.Log.IsZero() {
+		logTo = options.Log.V(0)
 	}
 	c := &client{}
 	if err := c.cacheReads(options); err != nil {
 		return nil, err
 	}
 	live, err := kclient.New(config, kclient.Options{
-		Scheme: options.Scheme, Mapper: options.Mapper, Logger: logf.Slog(options.Log),
+		Scheme: options.Scheme, Mapper: options.Mapper, Logger: logf.Slog(logTo),
 		HTTPClient: limited(withQueryTransport(CountRequests(options.HTTPClient)), config),
 		Journal:    c.journal(),
 	})
