@@ -33,7 +33,8 @@ var assets = map[string]asset{
 		flags: []string{"bind-address", "cert-dir", "client-ca-file", "secure-port", "tls-cert-file", "tls-private-key-file"},
 		ignored: []string{
 			"advertise-address", "allow-privileged", "authorization-mode", "disable-admission-plugins",
-			"enable-admission-plugins",
+			"enable-admission-plugins", "enable-priority-and-fairness",
+			"max-mutating-requests-inflight", "max-requests-inflight",
 			"etcd-servers", "service-account-issuer", "service-account-key-file", "service-account-signing-key-file",
 			"service-cluster-ip-range", "v",
 		},

@@ -1,26 +1,36 @@
 package envtest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestFlagsOfTheServer checks that flags are errors unless they ask for what the server has.
 func TestFlagsOfTheServer(t *testing.T) {
 	for _, test := range []struct {
-		name string
+		name string // the server, and a text
 		set  func(*Arguments)
 		want string
 	}{
-		{"none", func(*Arguments) {}, ""},
-		{"defaults", func(a *Arguments) {
+		{"in-memory, none", func(*Arguments) {}, ""},
+		{"in-memory, defaults", func(a *Arguments) {
 			a.Append("allow-privileged", "true").Append("allow-privileged", "true").Set("authorization-mode", "RBAC")
 			a.AppendNoDefaults("disable-admission-plugins", "ServiceAccount")
 		}, ""},
-		{"values", func(a *Arguments) {
+		{"in-memory, values", func(a *Arguments) {
 			a.Set("v", "2").Set("allow-privileged", "false").Append("disable-admission-plugins", "LimitRanger")
 		}, "envtest: flags of kube-apiserver are not supported: [allow-privileged disable-admission-plugins v]"},
-		{"removed", func(a *Arguments) { a.Disable("allow-privileged") },
+		{"in-memory, removed", func(a *Arguments) { a.Disable("allow-privileged") },
 			"envtest: flags of kube-apiserver are not supported: [allow-privileged]"},
+		{"in-memory, wider limits", func(a *Arguments) {
+			a.Set("enable-priority-and-fairness", "false").Set("max-requests-inflight", "800")
+		}, ""},
+		{"real, wider limits", func(a *Arguments) { a.Set("max-requests-inflight", "800") },
+			"envtest: flags of kube-apiserver are not supported: [max-requests-inflight]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			server, _, _ := strings.Cut(test.name, ",")
+			t.Setenv("KCTRL_TEST_SERVER", server)
 			var plane ControlPlane
 			test.set(plane.GetAPIServer().Configure())
 			got := ""
