@@ -292,7 +292,7 @@ func (c *client) List(ctx context.Context, list ObjectList, opts ...ListOption) 
 	if err != nil {
 		return err
 	}
-	return c.fill(list, func() error { return c.live.List(ctx, list, o) })
+	return c.fill(list, func() error { return c.live.List(ctx, list, withoutNothing(o)) })
 }
 
 // Create implements [Writer].

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kclient "github.com/kctrl-dev/kctrl/runtime/client"
@@ -165,6 +167,18 @@ func (o *ListOptions) convert(ctx context.Context) (context.Context, *kclient.Li
 		ctx = withQuery(ctx, query)
 	}
 	return ctx, o.cached(), nil
+}
+
+// withoutNothing replaces selectors that match nothing by selectors that match everything. Like controller-runtime's
+// client, a List or Watch on the server ignores them.
+func withoutNothing(o *kclient.ListOptions) *kclient.ListOptions {
+	if o.LabelSelector != nil && o.LabelSelector.String() == "" {
+		o.LabelSelector = labels.Everything()
+	}
+	if o.FieldSelector != nil && o.FieldSelector.String() == "" {
+		o.FieldSelector = fields.Everything()
+	}
+	return o
 }
 
 // cached returns the options of a cached List.

@@ -47,7 +47,7 @@ func (w *watching) Watch(ctx context.Context, list ObjectList, opts ...ListOptio
 	prototype := list.DeepCopyObject().(ObjectList)
 	prototype.SetResourceVersion("")
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := w.base.live.Watch(ctx, prototype, o)
+	stream, err := w.base.live.Watch(ctx, prototype, withoutNothing(o))
 	if err != nil {
 		cancel()
 		return nil, err
