@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -230,21 +231,32 @@ var fixed = map[string]string{
 	"enable-admission-plugins": "ValidatingAdmissionPolicy",
 }
 
-// unlimited has the flags that make limits wider. The server in memory has none of these limits.
-var unlimited = []string{"enable-priority-and-fairness", "max-mutating-requests-inflight", "max-requests-inflight"}
+// limits has the flags of kube-apiserver that limit requests, with their defaults. The server in memory has no such
+// limits, so only lower ones would have an effect.
+var limits = map[string]int{"max-mutating-requests-inflight": 200, "max-requests-inflight": 400}
 
-// unsupported returns the names of the flags that have other values than those of the server.
+// unsupported returns the names of the flags with which the server would behave in another way.
 func (s *APIServer) unsupported() (names []string) {
+	inMemory := os.Getenv(serverVariable) != "real"
 	for name, arg := range s.Configure().values {
-		value, ok := fixed[name]
-		if ok && slices.Equal(slices.Compact(slices.Clone(arg.Get(nil))), []string{value}) ||
-			slices.Contains(unlimited, name) && os.Getenv(serverVariable) != "real" {
+		values := slices.Compact(slices.Clone(arg.Get(nil)))
+		if len(values) == 1 && (values[0] != "" && values[0] == fixed[name] || inMemory && widens(name, values[0])) {
 			continue
 		}
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names
+}
+
+// widens reports whether a flag makes the limits of requests wider than by default.
+func widens(name, value string) bool {
+	if name == "enable-priority-and-fairness" {
+		return value == "false"
+	}
+	limit, ok := limits[name]
+	number, err := strconv.Atoi(value)
+	return ok && err == nil && (number >= limit || number == 0) // 0 means no limit
 }
 
 // Etcd has the settings of etcd.

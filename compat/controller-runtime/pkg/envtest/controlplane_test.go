@@ -20,11 +20,16 @@ func TestFlagsOfTheServer(t *testing.T) {
 		{"in-memory, values", func(a *Arguments) {
 			a.Set("v", "2").Set("allow-privileged", "false").Append("disable-admission-plugins", "LimitRanger")
 		}, "envtest: flags of kube-apiserver are not supported: [allow-privileged disable-admission-plugins v]"},
+		{"in-memory, no value", func(a *Arguments) { a.Enable("profiling") },
+			"envtest: flags of kube-apiserver are not supported: [profiling]"},
 		{"in-memory, removed", func(a *Arguments) { a.Disable("allow-privileged") },
 			"envtest: flags of kube-apiserver are not supported: [allow-privileged]"},
 		{"in-memory, wider limits", func(a *Arguments) {
 			a.Set("enable-priority-and-fairness", "false").Set("max-requests-inflight", "800")
 		}, ""},
+		{"in-memory, lower limits", func(a *Arguments) {
+			a.Set("enable-priority-and-fairness", "true").Set("max-requests-inflight", "1")
+		}, "envtest: flags of kube-apiserver are not supported: [enable-priority-and-fairness max-requests-inflight]"},
 		{"real, wider limits", func(a *Arguments) { a.Set("max-requests-inflight", "800") },
 			"envtest: flags of kube-apiserver are not supported: [max-requests-inflight]"},
 	} {
